@@ -1,26 +1,30 @@
 # %% [markdown]
 # # Batches, order, other sentences
 #
-# So far attention had one sentence at a time, or several of one length. Real data are not like that: sentences are
-# short and long, some texts are far too long for every token to look at every other one, and words come in an order,
-# of which attention by itself knows nothing.
+# So far attention had one sentence at a time, or several of one length. Real data are different: sentences have
+# different lengths, some texts are too long for every token to see every other one, and words have an order, which
+# attention by itself ignores. In this notebook you build
 #
-# In this notebook you build what is needed for that:
-#
-# 1. **batches** of sentences of different lengths: what fills them up is hidden;
-# 2. **windows**: each token sees the few before it, and still hears of the rest;
-# 3. **order**: you see that attention does not know it, and give it two ways to: ALiBi and rotary embeddings;
+# 1. **batches** of sentences of different lengths, with masks that hide the padding;
+# 2. **windows**: each token sees only a few tokens before it, but more of them through several layers;
+# 3. **order**: you see that attention ignores it, and add it in two ways, with ALiBi and with rotary embeddings;
 # 4. **other sentences**: attention from one sentence to another, and a small translator that learns with it.
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
-# from the first minute on. Where you are stuck, `hint("padding_mask")` gives you a question; call it again for more.
+# from the first minute on. Where you are stuck, `hint("padding_mask")` gives you a question; call it again for more. In
+# this notebook a mask is a bool tensor, and **`True` means hidden**. A leading `...` in a shape stands for any number
+# of dimensions.
+
+# %% [markdown]
+# <details><summary>What is tested in every exercise</summary>
 #
-# What holds for every exercise here: a mask is a bool tensor, and **`True` means hidden**. The output has its inputs'
-# dtype and device (`float32` and `float64` are tried, half precision is not), inputs are left unchanged, and gradients
-# can flow to every input and parameter. A leading `...` in a shape stands for any number of dimensions. The functions
-# may not call the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`): it is what you are
-# writing. The class may.
+# - The output has its inputs' dtype and device (`float32` and `float64` are tested, half precision is not).
+# - Inputs are not modified, and gradients flow back to every input and parameter.
+# - The functions may not call the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`),
+#   because you are writing it. The class `CrossAttention` may.
+#
+# </details>
 
 # %% locked="setup"
 import math
@@ -34,19 +38,6 @@ from torch import nn
 from attention_check import buggy, check, draw, example, guess, hint, show
 
 # %% [markdown]
-# **Tools of this unit**
-#
-# | tool | what it does | shapes |
-# |---|---|---|
-# | `torch.arange(n)` | 0, 1, 2, ... n - 1; `device=` says where | `(n,)` |
-# | `a[:, None]` | a new dimension of size 1, which broadcasts | `(b,)` becomes `(b, 1)` |
-# | `a >= b`, `a \| b`, `a & b`, `~a` | compared; of bool tensors or, and, not | `(b, 1) >= (n,)` is `(b, n)` |
-# | `x.masked_fill(mask, number)` | the number wherever the mask is `True` | a mask that broadcasts to `x` |
-# | `mask.all(dim=-1, keepdim=True)` | whether a whole row is `True` | `(T, T)` becomes `(T, 1)` |
-# | `x[..., 0::2]`, `x[..., 1::2]` | every second number, from the first or second on | `(T, 6)` becomes `(T, 3)` |
-# | `torch.stack([a, b], dim=-1)` | tensors side by side in a new dimension | `(T, 3)` twice is `(T, 3, 2)` |
-# | `x.flatten(-2)` | the last two dimensions as one | `(T, 3, 2)` becomes `(T, 6)` |
-#
 # The six words once more:
 
 # %% locked="six_words"
@@ -63,11 +54,42 @@ X = torch.tensor(
 )
 
 # %% [markdown]
+# Why masks? *Your journey starts* alone, and filled up to six tokens. The result of *Your*, without a mask:
+
+
+# %%
+def first_result(sentence: torch.Tensor) -> torch.Tensor:
+    """Self-attention without a mask: the result of the first word, (3,)."""
+    weights = torch.softmax(sentence @ sentence.T / math.sqrt(3), dim=-1)
+    return weights[0] @ sentence
+
+
+print("alone:                    ", first_result(X[:3]))
+filled_up = torch.cat([X[:3], torch.full((3, 3), 0.9)])
+print("with three padding tokens:", first_result(filled_up))
+
+# %% [markdown]
+# Padding has changed the result. A mask prevents that.
+#
+# **Tools of this unit**
+#
+# | tool | what it does | shapes |
+# |---|---|---|
+# | `torch.arange(n)` | 0, 1, 2, ... n - 1; `device=` places it | `(n,)` |
+# | `a[:, None]` | a new dimension of size 1, which broadcasts | `(b,)` becomes `(b, 1)` |
+# | `a >= b`, `a \| b`, `a & b`, `~a` | comparison; or, and, not of bool tensors | `(b, 1) >= (n,)` is `(b, n)` |
+# | `x.masked_fill(mask, number)` | the number wherever the mask is `True` | a mask that broadcasts to `x` |
+# | `mask.all(dim=-1, keepdim=True)` | `True` if a whole row is `True` | `(T, T)` becomes `(T, 1)` |
+# | `x[..., 0::2]`, `x[..., 1::2]` | every second element, from the first or second on | `(T, 6)` becomes `(T, 3)` |
+# | `torch.stack([a, b], dim=-1)` | tensors side by side in a new dimension | `(T, 3)` twice is `(T, 3, 2)` |
+# | `x.flatten(-2)` | the last two dimensions as one | `(T, 3, 2)` becomes `(T, 6)` |
+
+# %% [markdown]
 # ## 1. Sentences of different lengths
 #
-# A batch is one tensor, so its sentences must be equally long. Short ones are made as long with a *padding* token,
-# which has an embedding like any other. Here are three sentences of six, three and two words in a batch of shape
-# `(3, 6, 3)`:
+# A batch is one tensor, so its sentences must have one length. Short sentences are filled up with a *padding* token,
+# which has an embedding like any other. Here are three sentences of six, three and two words in a batch of shape `(3,
+# 6, 3)`, and the second of them:
 
 # %% locked="batch"
 lengths = torch.tensor([6, 3, 2])
@@ -79,21 +101,28 @@ batch[2, :2] = X[4:]  # one step
 batch[1]
 
 # %% [markdown]
-# `padding_mask` says which places are padding, by the lengths: `True` at place $p$ of a sentence of length $n$ where
-# $p \ge n$. Its width is `max_len`, which is at least the longest length.
+# `padding_mask(lengths, max_len)` gives the mask: `True` at position $p$ of a sentence of length $n$ if $p \ge n$. Its
+# width is `max_len`, which is at least the longest length.
 #
-# **Guess first**: how many of the 18 places of the batch are padding?
+# **Guess first**: how many of the 18 positions of the batch are padding?
 
 # %%
 guess("padding_places", ...)
 
 # %% exercise="padding_mask" points=3
 
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - The mask is always `max_len` wide, even if every sentence is shorter. A sentence may be empty.
+#
+# </details>
+
 # %%
-show(lambda: padding_mask(lengths, 6))
+show({"mask of the batch": lambda: padding_mask(lengths, 6)})
 
 # %% [markdown]
-# Now attention that keeps to any mask. Query $i$ takes from the keys that it sees, and from no other:
+# Now attention with any mask. Query $i$ attends to the keys that it sees, and to no other:
 #
 # $$\alpha_{ij} = \frac{e^{s_{ij}}}{\sum_{k \text{ seen by } i} e^{s_{ik}}} \quad \text{if } i \text{ sees } j, \qquad
 # \alpha_{ij} = 0 \quad \text{if not}, \qquad s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}}$$
@@ -101,13 +130,12 @@ show(lambda: padding_mask(lengths, 6))
 # As in *Attention Is All You Need* (Vaswani et al., 2017), hidden scores become $-\infty$ before the softmax. Two
 # things are new here.
 #
-# - **Masks broadcast.** A mask need not be as large as the scores, `(..., Tq, Tk)`. `(b, 1, Tk)` hides the same keys
-#   from all queries of a sentence, `(Tq, Tk)` is one for all sentences, `(b, 1, 1, Tk)` serves several heads.
-# - **A query may see no key at all**, in an empty sentence for instance. It has nothing to take, so its result is
-#   **zeros**. And gradients must be numbers there too: what is NaN on the way is often NaN on the way back, even where
-#   the result looks mended.
+# - **Masks broadcast.** A mask may be smaller than the scores, `(..., Tq, Tk)`. `(b, 1, Tk)` hides the same keys from
+#   all queries of a sentence, `(Tq, Tk)` is one for all sentences, `(b, 1, 1, Tk)` serves several heads.
+# - **A query may see no key at all**, in an empty sentence for instance. Then its result is **zeros**, and no gradient
+#   may be NaN. Avoid every NaN on the way: its gradient is often NaN, too, even if you replace it in the result.
 #
-# **Guess first**: what does softmax make of a row of $-\infty$ alone: `"zeros"`, `"equal weights"` or `"nan"`?
+# **Guess first**: what does softmax give for a row of only $-\infty$: `"zeros"`, `"equal weights"` or `"nan"`?
 
 # %%
 guess("row_of_minus_infinity", ...)
@@ -115,15 +143,23 @@ guess("row_of_minus_infinity", ...)
 # %% exercise="masked_attention" points=7
 
 # %% [markdown]
-# What the words of *Your journey starts* take from each other in the batch, first with a mask that hides nothing, then
-# with yours. (Each key's value is one-hot, so that the result *is* the weights.)
+# <details><summary>What is tested</summary>
+#
+# - One query, several queries, or all queries of a sentence may see no key.
+# - Scores may be in the thousands, and hidden keys may have by far the largest.
+#
+# </details>
+
+# %% [markdown]
+# The weights of *Your journey starts* in the batch, with a mask that hides nothing, and with yours. (Each key's value
+# is one-hot, so the result *is* the weights.)
 
 # %%
 nothing_hidden = torch.zeros(1, 6, dtype=torch.bool)
 
 
 def weights_in_batch(mask: torch.Tensor) -> torch.Tensor:
-    """What each place of the second sentence takes from each, (6, 6)."""
+    """Return the weights of the second sentence, (6, 6)."""
     return masked_attention(batch[1], batch[1], torch.eye(6), mask)
 
 
@@ -136,16 +172,15 @@ draw(
 )
 
 # %% [markdown]
-# The rows of the padding are there too: as queries they may ask what they like, as long as nobody listens to them.
-# Their results are thrown away.
+# The rows of the padding are there too. They do no harm: no word attends to them, and their results are thrown away.
 #
-# A sentence must give the same alone and in a batch, whoever its neighbours are. This is how far the results of *Your
-# journey starts* are from what it gives alone, the more padding there is:
+# A sentence must give the same result alone and in any batch. The largest difference between the results of *Your
+# journey starts* alone and with more and more padding:
 
 
 # %% drawing=true
 def draw_leak() -> None:
-    """How far a sentence moves when it is padded, with the padding seen and hidden."""
+    """Draw how padding changes a sentence's results, if it is seen and if hidden."""
     sentence = X[:3]
     alone = masked_attention(sentence, sentence, sentence, nothing_hidden[:, :3])
     moved: dict[str, list[float]] = {"padding takes part": [], "padding hidden": []}
@@ -158,7 +193,7 @@ def draw_leak() -> None:
     _, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
     for (title, distances), style in zip(moved.items(), ("o-", "s-"), strict=True):
         ax.plot(distances, style, label=title)
-    ax.set_xlabel("places of padding")
+    ax.set_xlabel("padding tokens")
     ax.set_ylabel("largest difference")
     ax.legend()
     plt.show()
@@ -167,11 +202,12 @@ def draw_leak() -> None:
 show(draw_leak)
 
 # %% [markdown]
-# A test like this one belongs into every project that pads: nothing fails when padding leaks. The loss only gets a
-# little worse, and results depend on who else is in the batch.
+# Every project that pads should have such a test, because no error is raised when padding leaks. The loss only gets a
+# little worse, and results depend on the other sentences of the batch.
 #
-# PyTorch's fast `F.scaled_dot_product_attention` takes a bool mask too, with the opposite meaning: `True` where a key
-# **takes part**. (`nn.MultiheadAttention` says `True` for hidden, as we do.) `to_sdpa_mask` turns one into the other.
+# PyTorch's fast `F.scaled_dot_product_attention` takes a bool mask too, with the opposite meaning: `True` means that a
+# key **takes part**. (In `nn.MultiheadAttention`, `True` means hidden, as here.) `to_sdpa_mask` turns one into the
+# other.
 #
 # **Guess first**: if you forget it, which keys do the words of a padded sentence attend to, `"words"` or `"padding"`?
 
@@ -183,24 +219,24 @@ guess("forgotten_to_turn", ...)
 
 # %%
 def difference_to_the_library() -> float:
-    """Between your attention and PyTorch's, for the whole batch."""
+    """Compare your attention with PyTorch's, for the whole batch."""
     hidden = padding_mask(lengths, 6)[:, None]  # (3, 1, 6)
     own = masked_attention(batch, batch, batch, hidden)
     theirs = F.scaled_dot_product_attention(batch, batch, batch, to_sdpa_mask(hidden))
     return float((own - theirs).abs().max())
 
 
-show(difference_to_the_library)
+show({"largest difference to PyTorch": difference_to_the_library})
 
 # %% [markdown]
 # ## 2. A window
 #
-# $T$ tokens have $T^2$ scores: a text ten times as long costs a hundred times as much. Longformer (Beltagy et al.,
-# 2020) lets a token see only a **window** around it. Mistral 7B (Jiang et al., 2023), which writes from left to right,
-# lets it see itself and the `window - 1` tokens before it, and so do you: key $j$ is hidden from query $i$ where it
-# comes later, $j > i$, or is too far back, $i - j \ge$ `window`.
+# $T$ tokens have $T^2$ scores: a text ten times as long has a hundred times as many. A **window** limits them. Mistral
+# 7B (Jiang et al., 2023), which writes from left to right, lets a token see itself and the `window - 1` tokens before
+# it, and so does your mask: key $j$ is hidden from query $i$ if it comes later, $j > i$, or is too far back, $i - j
+# \ge$ `window`.
 #
-# **Guess first**: six tokens and a window of 3. How many of the 36 places are *seen*?
+# **Guess first**: six tokens and a window of 3. How many of the 36 elements of the mask are *seen*?
 
 # %%
 guess("window_places", ...)
@@ -208,10 +244,11 @@ guess("window_places", ...)
 # %% exercise="sliding_window_mask" points=3
 
 # %% [markdown]
-# In a second layer a token hears from those in its window what *they* heard in the first: the reach grows with the
-# depth. On the left what a window of 3 lets a token see, on the right what reaches it through two such layers.
+# In a second layer a token reads tokens of its window that have already read *their* windows in the first: the reach
+# grows with the depth. On the left what a window of 3 lets a token see, on the right what reaches it through two
+# layers.
 #
-# **Guess first**: through two layers with a window of 3, from how many tokens back does a token hear?
+# **Guess first**: through two layers with a window of 3, how many tokens back can a token reach?
 
 # %%
 guess("reach", ...)
@@ -219,15 +256,15 @@ guess("reach", ...)
 
 # %%
 def seen_through_two_layers() -> torch.Tensor:
-    """Where a way leads from a key to a query through two layers, (6, 6)."""
+    """Return 1 if two layers lead from a key to a query, (6, 6)."""
     seen = (~sliding_window_mask(6, 3)).float()
     return (seen @ seen).clamp(max=1)
 
 
 draw(
     {
-        "window of 3: 1 is seen": lambda: ~sliding_window_mask(6, 3),
-        "two layers of it": seen_through_two_layers,
+        "one layer, window of 3": lambda: ~sliding_window_mask(6, 3),
+        "two layers": seen_through_two_layers,
     },
     words,
 )
@@ -236,15 +273,14 @@ draw(
 # ## 3. Order
 #
 # *The dog bit the man* and *the man bit the dog* have the same words. Does attention tell them apart? Each context
-# vector is a weighted **sum**, and a sum does not know in which order things were added.
+# vector is a weighted **sum**, and a sum does not depend on the order of its terms.
 #
-# `permuted_outputs` finds out. It shuffles a sequence `x`, `(b, T, d_in)`, so that token `order[i]` comes $i$-th, lets
-# `attention` turn that into `(b, T, d_out)`, and puts the outputs back, so that each stands at the place that its token
-# had in `x`. `order` holds every number from 0 to $T - 1$ once. What `attention` does is its own business: call it
-# once, with all sentences of the shuffled sequence. The check brings attentions of its own.
+# `permuted_outputs(attention, x, order)` finds out. It shuffles a sequence `x`, `(b, T, d_in)`, so that token
+# `order[i]` comes $i$-th, lets `attention` turn that into `(b, T, d_out)`, and puts the outputs back, so that each is
+# at its token's position in `x`. `order` is a permutation of 0 to $T - 1$. `attention` is any function: call it once,
+# with all sentences of the shuffled sequence.
 #
-# **Guess first**: without a mask, is what a token gets another one once the sentence is shuffled? Guess `"yes"` or
-# `"no"`.
+# **Guess first**: without a mask, does shuffling the sentence change a token's result? Guess `"yes"` or `"no"`.
 
 # %%
 guess("shuffled_sentence", ...)
@@ -252,8 +288,8 @@ guess("shuffled_sentence", ...)
 # %% exercise="permuted_outputs" points=4
 
 # %% [markdown]
-# How far each word's context vector moves when the words are shuffled, without a mask and with a causal one (a window
-# over all of the text):
+# How far each word's result moves when the words are shuffled, without a mask and with a causal one (a window over the
+# whole text):
 
 
 # %% drawing=true
@@ -269,7 +305,7 @@ def causal(x: torch.Tensor) -> torch.Tensor:
 
 
 def draw_shuffled() -> None:
-    """How far each word's result moves when the sentence is shuffled."""
+    """Draw how far each word's result moves when the sentence is shuffled."""
     order = torch.tensor([3, 0, 5, 1, 4, 2])
     moved = {}
     for title, attention in [("no mask", without_a_mask), ("causal mask", causal)]:
@@ -280,33 +316,34 @@ def draw_shuffled() -> None:
         bars = ax.bar(torch.arange(6) + shift, distances, width=0.4, label=title)
         ax.bar_label(bars, fmt="%.2f", fontsize=8)
     ax.set_xticks(range(6), words)
-    ax.set_ylabel("moved by")
-    ax.legend()
+    ax.set_ylabel("distance moved")
+    ax.set_ylim(0, 0.5)
+    ax.legend(ncols=2, loc="upper left")
     plt.show()
 
 
 show(draw_shuffled)
 
 # %% [markdown]
-# Without a mask nothing moves: to attention a sentence is a bag of words. A causal mask tells a token how many are
-# before it, but not which of them is near.
+# Without a mask nothing moves: attention treats a sentence as a bag of words. With a causal mask a token's result
+# depends on which tokens come before it, but not on which of them are near.
 
 # %% [markdown] written="why_order" points=3
-# **In your own words** (a few sentences, read by a person): why does attention without a mask give each token the same,
-# however its sentence is shuffled? Why is that different with a causal mask, and what does a model with a causal mask
-# still not know without embeddings of positions?
+# **In your own words** (a few sentences, read by a person): why does attention without a mask give each token the same
+# result, however its sentence is shuffled? Why is that different with a causal mask, and what does a model with a
+# causal mask still not know without embeddings of positions?
 
 # %% [markdown]
-# ### ALiBi: far is worth less
+# ### ALiBi: distance lowers the score
 #
-# The plainest way to tell near from far is to take something off the score for distance. ALiBi (*Train Short, Test
-# Long*, Press et al., 2021) adds a bias to the scores before the softmax, which is never trained:
+# The simplest way to tell near from far is to lower the score with the distance. ALiBi (*Train Short, Test Long*, Press
+# et al., 2021) adds a bias to the scores before the softmax, which is never trained:
 #
 # $$b^{(i)}_{qk} = -2^{-8i/h}\,(q - k) \quad \text{for } k \le q, \qquad i = 1, \dots, h$$
 #
 # Each of the $h$ heads has its own slope. For eight heads they are $\frac12, \frac14, \frac18, \dots, \frac1{256}$: the
-# first head is near-sighted, the last sees far. $h$ is a power of two. Above the diagonal, where a causal mask hides
-# the scores anyway, the bias is 0. The result is `(h, T, T)`, `float32`.
+# first head prefers near tokens most, the last one hardly. $h$ is a power of two. Above the diagonal, where a causal
+# mask hides the scores anyway, the bias is 0. The result is `(h, T, T)`, `float32`.
 #
 # **Guess first**: in the third of eight heads, what is the bias of a key four tokens back?
 
@@ -316,13 +353,13 @@ guess("third_head", ...)
 # %% exercise="alibi_bias" points=5
 
 # %% [markdown]
-# The bias of the first of eight heads, and the causal weights of the first and of the last head where all scores are
-# equal:
+# Of eight heads: the bias of the first and of the fourth, and the causal weights of the first and of the last, if all
+# scores are equal:
 
 
 # %%
 def alibi_weights(head: int) -> torch.Tensor:
-    """The weights of a head whose scores are all 0, (6, 6)."""
+    """Return the weights of a head whose scores are all 0, (6, 6)."""
     hidden = sliding_window_mask(6, 6)
     return torch.softmax(alibi_bias(8, 6)[head].masked_fill(hidden, -torch.inf), -1)
 
@@ -330,20 +367,26 @@ def alibi_weights(head: int) -> torch.Tensor:
 draw(
     {
         "bias, head 1": lambda: alibi_bias(8, 6)[0],
+        "bias, head 4": lambda: alibi_bias(8, 6)[3],
+    },
+    words,
+)
+draw(
+    {
         "weights, head 1": lambda: alibi_weights(0),
-        "head 8": lambda: alibi_weights(7),
+        "weights, head 8": lambda: alibi_weights(7),
     },
     words,
 )
 
 # %% [markdown]
-# Nothing in it depends on how long the texts of the training were. So such a model goes on to work on longer ones,
-# which is what the paper is about.
+# Nothing in ALiBi depends on the length of the training texts, so a model can read longer ones. In the paper a model
+# with 1.3 billion parameters, trained on 1024 tokens, is as good on 2048 as a sinusoidal one that was trained on 2048.
 #
 # ### Rotary embeddings: angles
 #
-# RoFormer (Su et al., 2021) **turns** queries and keys. The numbers of a head are taken in pairs of neighbours, 0 and
-# 1, 2 and 3, and so on. Each pair is a point in the plane, and at position $p$ pair $m$ is turned by the angle
+# RoFormer (Su et al., 2021) **rotates** queries and keys. The elements of a head are taken in pairs of neighbours, 0
+# and 1, 2 and 3, and so on. Each pair is a point in the plane, and at position $p$ pair $m$ is rotated by the angle
 # $p\,\theta_m$:
 #
 # $$\begin{pmatrix} x'_{2m} \\ x'_{2m+1} \end{pmatrix} =
@@ -351,15 +394,14 @@ draw(
 # \begin{pmatrix} x_{2m} \\ x_{2m+1} \end{pmatrix}, \qquad \theta_m = \text{base}^{-2m/d}, \quad
 # m = 0, \dots, \tfrac d2 - 1$$
 #
-# where $d$ is the width of a head. The first pair turns by a whole radian at each position, the last by hardly
-# anything. At position 1 the vector `[1, 0, 1, 0]` becomes `[.5403, .8415, .9999, .0100]`.
+# where $d$ is the width of a head. The first pair rotates by one radian per position, the last by a tiny angle. At
+# position 1 the vector `[1, 0, 1, 0]` becomes `[.5403, .8415, .9999, .0100]`.
 #
-# `rotary_embedding(x, positions)` does this for `x` of shape `(..., T, head_dim)`; `positions`, `(T,)`, says where each
-# token stands. It need not begin at 0: a model that writes turns one new token at a time, at position 6, 7, 8, and
-# keeps the keys of the others as they are. Compute the angles in the dtype of `x`, or in `float64`; the result has the
-# dtype of `x`.
+# `rotary_embedding(x, positions)` does this for `x` of shape `(..., T, head_dim)`; `positions`, `(T,)`, has the
+# position of each token. It need not begin at 0: a model that writes rotates one new token at a time, at position 6, 7,
+# 8, and keeps the keys of the others as they are. The result has the dtype of `x`.
 #
-# **Guess first**: `head_dim` is 4. By what angle is the second pair turned at position 100?
+# **Guess first**: `head_dim` is 4. By what angle is the second pair rotated at position 100?
 
 # %%
 guess("second_pair", ...)
@@ -367,14 +409,22 @@ guess("second_pair", ...)
 # %% exercise="rotary_embedding" points=6
 
 # %% [markdown]
-# The two pairs of `[1, 0, 1, 0]` at positions 0 to 6, and the scores of a query and a key that are the same at all
-# six places of a sentence: each depends on the **distance** alone, as turning both by the same angle changes no dot
-# product.
+# <details><summary>What is tested</summary>
+#
+# - Positions may be in any order. Another `base` is tested, too.
+# - Compute the angles in the dtype of `x`, or in `float64`: results in `float64` must be exact, even at position 4000.
+#
+# </details>
+
+# %% [markdown]
+# The two pairs of `[1, 0, 1, 0]` at positions 0 to 6. Below, the scores of six equal queries with six equal keys, at
+# positions $p$ to $p + 5$: each depends only on the **distance**, because rotating both by the same angle changes no
+# dot product.
 
 
 # %% drawing=true
 def draw_turned() -> None:
-    """Where the two pairs of [1, 0, 1, 0] are at positions 0 to 6."""
+    """Draw the two pairs of [1, 0, 1, 0] at positions 0 to 6."""
     positions = torch.arange(7)
     x = torch.tensor([1.0, 0.0, 1.0, 0.0]).repeat(7, 1)
     turned = rotary_embedding(x, positions)
@@ -388,7 +438,7 @@ def draw_turned() -> None:
             far = 0.7 if pair else 1.15
             spot = far * across[position], far * up[position]
             ax.text(*spot, label, ha="center", va="center")
-        ax.set_title(f"pair {pair}: numbers {2 * pair} and {2 * pair + 1}", fontsize=10)
+        ax.set_title(f"pair {pair}: elements {2 * pair}, {2 * pair + 1}", fontsize=10)
         ax.set_xlim(-1.4, 1.4)
         ax.set_ylim(-1.4, 1.4)
         ax.set_aspect("equal")
@@ -400,7 +450,7 @@ show(draw_turned)
 
 # %%
 def rotary_scores(first: int) -> torch.Tensor:
-    """Scores between the same query and key at six places from `first` on, (6, 6)."""
+    """Scores of equal queries and keys at six positions from `first` on, (6, 6)."""
     positions = torch.arange(first, first + 6)
     same = torch.tensor([1.0, 0.5, -0.5, 1.0]).repeat(6, 1)
     turned = rotary_embedding(same, positions)
@@ -409,16 +459,17 @@ def rotary_scores(first: int) -> torch.Tensor:
 
 draw(
     {
-        "positions 0 to 5": lambda: rotary_scores(0),
-        "positions 90 to 95": lambda: rotary_scores(90),
+        "p = 0": lambda: rotary_scores(0),
+        "p = 90": lambda: rotary_scores(90),
     },
-    [str(place) for place in range(6)],
+    ["p", *(f"p + {distance}" for distance in range(1, 6))],
 )
 
 # %% [markdown]
 # **A bug hunt.** Here is a `rotary_embedding` that somebody else wrote. It keeps the length of every vector, and its
-# scores depend on distances alone, just as they should. Whoever trains a model with it from the beginning notices
-# nothing. But with the weights of a model that was trained with the right one, it writes nonsense:
+# scores depend only on distances, just as they should. If you train a model with it from the beginning, you notice
+# nothing. But with the weights of a model that was trained with the right one, it writes nonsense. The length of its
+# result for `[3, 4]` is right:
 
 # %%
 wrong = buggy("rotary_embedding")
@@ -426,29 +477,42 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1])).norm()
 
 # %% [markdown]
 # Find an input that gives it away: `x`, `(T, head_dim)`, `float32`, and `positions`, `(T,)`, `int64`, with at most
-# twelve numbers together, on which `wrong(x, positions)` and the right result differ by more than 0.001 somewhere.
-# Return both: `return x, positions`. Each pair turns by the right angle. But is it the right pair?
+# twelve elements together, for which `wrong(x, positions)` and the right result differ by more than 0.001 somewhere.
+# Return both: `return x, positions`. Each pair is rotated by the right angle. But is it the right pair?
 #
 # The check compares `wrong` with your own `rotary_embedding`, so write that first.
 
 # %% exercise="hunt_rotary_embedding" points=2
 
 # %% [markdown]
-# **In real models.** Both ways of pairing are in use: the paper's neighbours, and number $m$ with number $m + d/2$.
-# Either is fine, as long as training and use agree. Llama 3 has a base of 500,000, so that the last pairs do not get
-# around even in very long texts.
+# Both ways of pairing are in use: neighbours, and element $m$ with element $m + d/2$ (*half rotation*). Either is fine,
+# if training and use agree.
+#
+# **In real models**
+#
+# | what | model | figure | source |
+# |---|---|---|---|
+# | window | Mistral 7B | 4096 tokens | Jiang 2023 |
+# | window, and a few tokens that see all | Longformer | 512 tokens | Beltagy 2020 |
+# | pairs of neighbours | RoFormer | base 10,000 | Su 2021 |
+# | element $m$ with $m + d/2$ | Llama in the library Transformers | `rotate_half` | its `modeling_llama.py` |
+# | a full turn of the slowest pair, $d$ = 128 | base 10,000 | 54,000 tokens | by the formula |
+# | the same | Llama-3-8B, base 500,000 | 2.6 million tokens | Grattafiori 2024 |
+#
+# [Jiang 2023](https://arxiv.org/abs/2310.06825), [Beltagy 2020](https://arxiv.org/abs/2004.05150),
+# [Su 2021](https://arxiv.org/abs/2104.09864), [Grattafiori 2024](https://arxiv.org/abs/2407.21783).
 
 # %% [markdown]
 # ## 4. Another sentence
 #
-# A translator reads one sentence and writes another one. For each word that it writes it must look at the words that it
+# A translator reads one sentence and writes another. For each word that it writes it must look at the words that it
 # reads. In **cross-attention** (it came before self-attention: Bahdanau et al., 2014) the queries come from one
 # sentence, and keys and values from the other, the *context*:
 #
 # | step | shape |
 # |---|---|
-# | `x`, the sentence that asks | `(b, T, d_query)` |
-# | `context`, the one that is asked | `(b, T_context, d_context)` |
+# | `x`, the sentence of the queries | `(b, T, d_query)` |
+# | `context`, the sentence of the keys and values | `(b, T_context, d_context)` |
 # | queries: `W_query(x)`, split into heads | `(b, h, T, hd)` |
 # | keys and values: `W_key(context)`, `W_value(context)`, split into heads | `(b, h, T_context, hd)` |
 # | weights: scores divided by $\sqrt{hd}$, softmax over the context | `(b, h, T, T_context)` |
@@ -457,16 +521,32 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1])).norm()
 #
 # - `W_query` (`d_query` to `d_out`), `W_key` and `W_value` (`d_context` to `d_out`) have **no bias**, `out_proj`
 #   (`d_out` to `d_out`) has one. They are `nn.Linear` layers, created in this order.
-# - `hd = d_out / num_heads`. Where that is no whole number, building the module raises a `ValueError` (an `assert` is
+# - `hd = d_out / num_heads`. If that is no whole number, building the module raises a `ValueError` (an `assert` is
 #   right too).
-# - `context_mask` is a bool tensor of shape `(b, T_context)`, as `padding_mask` makes it, `True` where the context is
-#   hidden; or `None`, and nothing is hidden. There is no causal mask: the whole context is there from the beginning.
-# - Where all of a sentence's context is hidden, heads find zeros, and the result is the bias of `out_proj`.
+# - `context_mask` is a bool tensor of shape `(b, T_context)`, as `padding_mask` makes it, `True` if a position is
+#   hidden; or `None`, which hides nothing. There is no causal mask: the whole context is there from the beginning.
+# - If a sentence's whole context is hidden, its heads give zeros, so the result is the bias of `out_proj`.
 #
 # Your `masked_attention` can do the middle, or `F.scaled_dot_product_attention`.
 #
-# Built under seed 123 with `d_query = 3`, `d_context = 2`, `d_out = 4` and two heads, the six words find this in the
-# four words below:
+# **Guess first**: `x` is `(2, 4, 5)`, `context` `(2, 6, 7)`, and there are 3 heads. Which shape do the scores have?
+
+# %%
+guess("shape_of_scores", ...)
+
+# %% exercise="CrossAttention" points=10
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - No call depends on an earlier one, with or without a mask, in training or evaluation.
+# - No gradient is NaN, even if a whole context is hidden.
+#
+# </details>
+
+# %% [markdown]
+# Built under seed 123 with `d_query = 3`, `d_context = 2`, `d_out = 4` and two heads, these are the results of the six
+# words for the context of four words below:
 #
 # | | | | | |
 # |---|---|---|---|---|
@@ -476,18 +556,11 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1])).norm()
 # | **with** | -0.1160 | 0.1382 | -0.2400 | -0.0191 |
 # | **one** | -0.1147 | 0.1388 | -0.2404 | -0.0179 |
 # | **step** | -0.1185 | 0.1374 | -0.2393 | -0.0215 |
-#
-# **Guess first**: `x` is `(2, 4, 5)`, `context` `(2, 6, 7)`, and there are 3 heads. Which shape do the scores have?
-
-# %%
-guess("shape_of_scores", ...)
-
-# %% exercise="CrossAttention" points=10
 
 # %%
 other = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.6, 0.7], [0.1, 0.3]])
 torch.manual_seed(123)
-show(lambda: CrossAttention(3, 2, 4, num_heads=2)(X[None], other[None]))
+show({"yours": lambda: CrossAttention(3, 2, 4, num_heads=2)(X[None], other[None])})
 
 # %% [markdown]
 # ### A translator
@@ -495,10 +568,9 @@ show(lambda: CrossAttention(3, 2, 4, num_heads=2)(X[None], other[None]))
 # Now let it learn. English sentences are made of a few words, `[today] the [red] cat sleeps [here] .`, and have four to
 # seven tokens. In French the adjective comes after the noun: *the red cat sleeps*, *le chat rouge dort*.
 #
-# Before each French word the model knows the word before it, and nothing else of the French. That is the query; keys
-# and values are the English words. So after *le* it must find the noun, and after the noun the adjective, if there is
-# one. Nobody tells it which word is which, it only sees pairs of sentences. And it has no embedding of positions at
-# all.
+# For each French word the model reads the French word before it, and no other. That is the query; keys and values are
+# the English words. So after *le* it must find the noun, and after the noun the adjective, if there is one. The model
+# is trained only on pairs of sentences, without any alignment of words, and has no embeddings of positions.
 
 # %% locked="small_language"
 ENGLISH = {
@@ -534,7 +606,7 @@ def sentence_pair(choose: Callable[[int], int]) -> tuple[list[str], list[str]]:
 
 
 def as_batch(sentences: list[list[str]], known: list[str]) -> torch.Tensor:
-    """The numbers of the words, with padding, which is 0: (b, T)."""
+    """Return the indices of the words, with padding, which is 0: (b, T)."""
     longest = max(map(len, sentences))
     rows = [[*map(known.index, one), *[0] * (longest - len(one))] for one in sentences]
     return torch.tensor(rows)
@@ -542,7 +614,7 @@ def as_batch(sentences: list[list[str]], known: list[str]) -> torch.Tensor:
 
 # %% locked="translator"
 class Translator(nn.Module):
-    """Scores for each next French word, by the one before it and the English words."""
+    """Scores for each next French word, from the one before and the English words."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -564,7 +636,7 @@ class Translator(nn.Module):
 
     @torch.no_grad()
     def weights(self, english: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
-        """What each step takes from each English word: (T_french, T)."""
+        """Return each step's weights over the English words: (T_french, T)."""
         queries = self.attention.W_query(self.french(before))
         keys = self.attention.W_key(self.english(english))
         seen = torch.zeros(1, len(english), dtype=torch.bool)
@@ -572,7 +644,7 @@ class Translator(nn.Module):
 
 
 def train(model: Translator, steps: int = 150) -> None:
-    """Train on sentences drawn by chance; padding is left out of the loss."""
+    """Train on random sentences; padding is left out of the loss."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     for step in range(steps + 1):
         pairs = [sentence_pair(lambda n: int(torch.randint(n, ()))) for _ in range(32)]
@@ -592,7 +664,7 @@ def train(model: Translator, steps: int = 150) -> None:
 
 @torch.no_grad()
 def translate(model: Translator, sentence: str) -> list[str]:
-    """Word by word, always the one of the highest score."""
+    """Translate word by word, always with the highest score."""
     english = as_batch([sentence.split()], english_words)
     written = ["<start>"]
     while written[-1] != "." and len(written) < 9:
@@ -603,7 +675,7 @@ def translate(model: Translator, sentence: str) -> list[str]:
 
 
 def draw_alignment(model: Translator, sentence: str) -> None:
-    """Which English words the model looks at for each French one."""
+    """Draw which English words the model attends to for each French one."""
     written, asked = translate(model, sentence), sentence.split()
     english = as_batch([asked], english_words)[0]
     weights = model.weights(english, as_batch([written[:-1]], french_words)[0])
@@ -613,11 +685,12 @@ def draw_alignment(model: Translator, sentence: str) -> None:
     ax.set_yticks(range(len(written) - 1), written[1:])
     ax.set_xlabel("key: English")
     ax.set_ylabel("written: French")
+    ax.set_title("attention weights, white is 0", fontsize=10)
     plt.show()
 
 
 # %% [markdown]
-# Some 4,400 parameters; training takes a few seconds:
+# Some 4,500 parameters; training takes a few seconds:
 
 
 # %% training="train_translator"
@@ -634,12 +707,20 @@ def trained() -> None:
 show(trained)
 
 # %% [markdown]
-# The dark places are the alignment of the two sentences. It goes down the diagonal, and crosses where *red cat* becomes
-# *chat rouge*. Nobody showed the model which word belongs to which. That picture, in Bahdanau's paper, is where the
-# story of attention began.
+# The dark cells are the alignment of the two sentences. It follows the diagonal, and crosses where *red cat* becomes
+# *chat rouge*. Nobody showed the model which words belong together. Bahdanau's paper has such a picture of a real
+# translator (its figure 3).
 #
-# **In real models.** The decoder of the first Transformer, of T5 and of Whisper asks the encoder's words or sounds by
-# cross-attention in every layer. In Stable Diffusion the pieces of a picture ask the words of its description.
+# **In real models**
+#
+# | cross-attention | queries | keys and values | source |
+# |---|---|---|---|
+# | the first Transformer, each layer of its decoder | words written | words read | Vaswani 2017 |
+# | Whisper, each layer of its decoder | words written | sounds | Radford 2022 |
+# | Stable Diffusion | parts of a picture | words of its description | Rombach 2022 |
+#
+# [Vaswani 2017](https://arxiv.org/abs/1706.03762), [Radford 2022](https://arxiv.org/abs/2212.04356), [Rombach
+# 2022](https://arxiv.org/abs/2112.10752).
 
 # %% [markdown]
 # ## How far you are

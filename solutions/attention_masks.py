@@ -7,10 +7,10 @@ from torch import nn
 
 
 def padding_mask(lengths: torch.Tensor, max_len: int) -> torch.Tensor:
-    """Say for each sentence of a batch which of its places are padding.
+    """Return the mask that hides the padding of each sentence of a batch.
 
-    lengths: (b,) whole numbers, how many tokens each sentence has, at most max_len.
-    Returns a bool tensor of shape (b, max_len), True where there is no token any more.
+    lengths: (b,) integers, how many tokens each sentence has, at most max_len.
+    Returns a bool tensor of shape (b, max_len), True at positions without a token.
     For example lengths (3,), max_len 6 -> (3, 6).
     """
     places = torch.arange(max_len, device=lengths.device)  # (max_len,)
@@ -23,10 +23,10 @@ def masked_attention(
     values: torch.Tensor,
     mask: torch.Tensor,
 ) -> torch.Tensor:
-    """Scaled dot-product attention to the keys that are not hidden.
+    """Compute scaled dot-product attention to the keys that are not hidden.
 
     queries: (..., Tq, head_dim), keys: (..., Tk, head_dim), values: (..., Tk, d_v),
-    mask: a bool tensor that broadcasts to (..., Tq, Tk), True where hidden.
+    mask: a bool tensor that broadcasts to (..., Tq, Tk), True means hidden.
     Returns (..., Tq, d_v). A query that sees no key gets zeros, and no gradient is NaN.
     The library's attention is not allowed here.
     For example (2, 6, 4), (2, 6, 4), (2, 6, 4), mask (2, 1, 6) -> (2, 6, 4).
@@ -39,17 +39,17 @@ def masked_attention(
 
 
 def to_sdpa_mask(mask: torch.Tensor) -> torch.Tensor:
-    """Turn a mask round for F.scaled_dot_product_attention.
+    """Invert a mask for F.scaled_dot_product_attention.
 
-    mask: bool, any shape, True where a key is hidden.
-    Returns bool, the same shape, True where a key takes part.
+    mask: bool, any shape, True means that a key is hidden.
+    Returns bool, the same shape, True means that a key takes part.
     For example (2, 1, 6) -> (2, 1, 6).
     """
     return ~mask
 
 
 def sliding_window_mask(num_tokens: int, window: int) -> torch.Tensor:
-    """Say for every query which keys are hidden: those outside of its window.
+    """Return the mask that hides from each query the keys outside its window.
 
     Token i sees itself and the window - 1 tokens before it; window is at least 1.
     Returns a bool tensor of shape (T, T), T being num_tokens: row i is query i,
@@ -61,10 +61,10 @@ def sliding_window_mask(num_tokens: int, window: int) -> torch.Tensor:
 
 
 def alibi_bias(num_heads: int, num_tokens: int) -> torch.Tensor:
-    """What ALiBi adds to the scores of each head, before the softmax.
+    """Return the bias that ALiBi adds to each head's scores, before the softmax.
 
     num_heads: h, a power of two. Head i of 1 .. h has the slope 2 ** (-8 i / h).
-    Returns (h, T, T), T being num_tokens: minus the slope times i - j where key j is
+    Returns (h, T, T), T being num_tokens: minus the slope times i - j if key j is
     not after query i, and 0 above the diagonal. For example 8, 6 -> (8, 6, 6).
     """
     slopes = 2.0 ** (-8.0 * torch.arange(1, num_heads + 1) / num_heads)  # (h,)
@@ -78,11 +78,11 @@ def rotary_embedding(
     positions: torch.Tensor,
     base: float = 10000.0,
 ) -> torch.Tensor:
-    """Turn each pair of neighbouring numbers by an angle that grows with the position.
+    """Rotate each pair of neighbours by an angle that grows with the position.
 
-    x: (..., T, head_dim), queries or keys, head_dim being even; positions: (T,) whole
-    numbers. Pair m, the numbers 2m and 2m + 1, turns at position p by the angle
-    p * base ** (-2m / head_dim). Returns (..., T, head_dim).
+    x: (..., T, head_dim), queries or keys, head_dim being even; positions: (T,)
+    integers. Pair m, the elements 2m and 2m + 1, is rotated at position p by the
+    angle p * base ** (-2m / head_dim). Returns (..., T, head_dim).
     For example x (2, 3, 6, 4), positions (6,) -> (2, 3, 6, 4).
     """
     steps = torch.arange(0, x.shape[-1], 2, dtype=x.dtype, device=x.device)  # (head_dim / 2,): 0, 2, 4, ...
@@ -96,8 +96,8 @@ def rotary_embedding(
 def hunt_rotary_embedding() -> tuple[torch.Tensor, torch.Tensor]:
     """Return an input on which the wrong rotary_embedding differs from the right one.
 
-    It is x, (T, head_dim), float32, and positions, (T,), int64, with at most twelve
-    numbers together.
+    Returns x, (T, head_dim), float32, and positions, (T,), int64, with at most twelve
+    elements together.
     """
     return torch.tensor([[1.0, 0.0, 0.0, 0.0]]), torch.tensor([1])  # two pairs: which two numbers belong together?
 
@@ -107,11 +107,11 @@ def permuted_outputs(
     x: torch.Tensor,
     order: torch.Tensor,
 ) -> torch.Tensor:
-    """Shuffle a sequence, let attention work on it, and put the outputs back.
+    """Shuffle a sequence, apply attention to it, and put the outputs back in order.
 
     attention: turns (b, T, d_in) into (b, T, d_out), x: (b, T, d_in),
-    order: (T,) int64, every number from 0 to T - 1 once; token order[i] comes i-th.
-    Returns (b, T, d_out): at each token's own place, what attention gave for it.
+    order: (T,) int64, a permutation of 0 to T - 1; token order[i] comes i-th.
+    Returns (b, T, d_out): each token's output, at the token's position in x.
     For example x (2, 6, 3), order (6,) -> (2, 6, 4) with an attention of d_out = 4.
     """
     shuffled = attention(x[:, order])  # (b, T, d_out)
@@ -121,11 +121,11 @@ def permuted_outputs(
 class CrossAttention(nn.Module):
     """Attention of one sentence to another one, with several heads.
 
-    d_query: width of the vectors that ask, d_context: of those that are asked,
+    d_query: width of the query sentence's vectors, d_context: width of the context's,
     d_out: width of all heads together, num_heads: how many heads.
     The layers W_query (d_query to d_out), W_key and W_value (d_context to d_out), all
     three without a bias, and out_proj (d_out to d_out), with one, are created in this
-    order. Raises ValueError where d_out is not divisible by num_heads.
+    order. Raises ValueError if d_out is not divisible by num_heads.
     """
 
     def __init__(
@@ -151,11 +151,11 @@ class CrossAttention(nn.Module):
         context: torch.Tensor,
         context_mask: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """Return what each token of x finds in the context of its own sentence.
+        """Return the context vector of each token of x in its sentence's context.
 
         x: (b, T, d_query), context: (b, T_context, d_context), context_mask: a bool
-        tensor (b, T_context), True where the context is hidden, or None.
-        The result is (b, T, d_out); with nothing to see, out_proj of zeros.
+        tensor (b, T_context), True means hidden, or None.
+        The result is (b, T, d_out); if all is hidden, it is out_proj of zeros.
         """
         width = (self.num_heads, self.head_dim)
         queries = self.W_query(x).unflatten(-1, width).transpose(1, 2)  # (b, h, T, hd)
