@@ -202,7 +202,7 @@ def draw_leak() -> None:
 show(draw_leak)
 
 # %% [markdown]
-# Every project that pads should have such a test, because no error is raised when padding leaks. The loss only gets a
+# Every project that pads should have this test, because no error is raised when padding leaks. The loss only gets a
 # little worse, and results depend on the other sentences of the batch.
 #
 # PyTorch's fast `F.scaled_dot_product_attention` takes a bool mask too, with the opposite meaning: `True` means that a
@@ -708,7 +708,7 @@ show(trained)
 
 # %% [markdown]
 # The dark cells are the alignment of the two sentences. It follows the diagonal, and crosses where *red cat* becomes
-# *chat rouge*. Nobody showed the model which words belong together. Bahdanau's paper has such a picture of a real
+# *chat rouge*. Nobody showed the model which words belong together. Bahdanau's paper has a similar picture of a real
 # translator (its figure 3).
 #
 # **In real models**

@@ -8,7 +8,7 @@
 # 1. **operations**: what a pass over $T$ tokens costs, and which part of it repeats in every step;
 # 2. **a cache of keys and values**, to which each step appends its own;
 # 3. **attention with a cache**, where each step projects only the new tokens, and the result stays the same;
-# 4. **the bytes** that such a cache takes, which limit the length of texts;
+# 4. **the bytes** that a cache takes, which limit the length of texts;
 # 5. **grouped queries**: several heads share one key and one value, and the cache shrinks.
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
@@ -64,7 +64,7 @@ print("keys of five words:", X[:5] @ to_keys, sep="\n")
 print("keys of six words:", X @ to_keys, sep="\n")
 
 # %% [markdown]
-# Five of six rows are the same. In a long text nearly all work of a step would be such a repetition.
+# Five of six rows are the same. In a long text nearly all work of a step would be repetition.
 #
 # **Tools of this unit**
 #

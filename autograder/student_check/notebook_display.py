@@ -72,7 +72,7 @@ def _apart(made: Any) -> list[Any]:
 
 
 def _matrix(make: Callable[[], Any], size: int) -> torch.Tensor | str:
-    """Return the matrix that a maker returns, or the reason why there is none."""
+    """Return the matrix that a maker returns, or the reason why it gives no matrix."""
     made, why_not = _made(make)
     if why_not:
         return why_not
