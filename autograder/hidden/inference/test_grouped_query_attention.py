@@ -43,7 +43,8 @@ class TestGroupedQueryAttention(contracts.Graders):
 
     @contracts.points(2)
     def test_one_group_or_as_many_as_heads(self, student, reference, rng):
-        """With as many groups as heads the result is multi-head attention; with one, all heads share its keys and values."""
+        """With as many groups as heads the result is multi-head attention; with one, all heads share its keys
+        and values."""
         sizes = [(2, 6, 5, 15, 3, 3), (2, 5, 7, 30, 6, 6), (3, 5, 7, 30, 6, 1), (2, 6, 5, 5, 1, 1)]
         self.assert_right_for(student, reference, rng, sizes)
 
