@@ -224,7 +224,7 @@ def count_parameters(module: nn.Module) -> int:
 
     module: any nn.Module, with modules inside it to any depth.
     Returns an int: nn.Linear(3, 2) gives 8, for its weight (2, 3) and its bias (2,).
-    A parameter that is there under two names counts once. Parameters that do not
+    A parameter that has two names counts once. Parameters that do not
     require gradients do not count, nor do buffers.
     """
     return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)

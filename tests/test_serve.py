@@ -439,7 +439,7 @@ def test_before_the_due_date_less_is_shown_and_after_it_all(course, recorded, sh
         assert len(hidden) > 3
         assert not [said for said in hidden if escape(said.partition("`")[0]) in page]
         assert ("Right on the public examples." in page) is public
-        assert ("With more dimensions each row sums to 1 along the last one." in page) is public
+        assert ("With leading dimensions, too, each row sums to 1 along the last dimension." in page) is public
         assert "smuggled" not in page
     set_due(course, datetime.now(UTC) - timedelta(days=1))
     assert serve(course, recorded, **options) == []

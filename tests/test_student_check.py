@@ -382,7 +382,7 @@ def test_a_call_that_never_ends_is_stopped(monkeypatch):
     printed, score = Notebook("self_attention", scaled_softmax=source).check("scaled_softmax")
     assert score == 0
     assert printed.count("Does a loop in it never end?") == 1
-    assert "not tried  The scores are left as they were." in printed
+    assert "not tried  The scores are not modified." in printed
 
 
 @pytest.mark.parametrize(("waits", "points"), {0.75: 4, 60: 0}.items())

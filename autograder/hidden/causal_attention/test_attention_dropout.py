@@ -26,7 +26,7 @@ class TestAttentionDropout(contracts.Graders):
 
     @contracts.points(2, essential=True)
     def test_each_on_its_own(self, student, rng):
-        """Each weight is drawn on its own: sequences, queries and keys do not share what is dropped."""
+        """Each weight is dropped independently: sequences, queries and keys do not share a pattern."""
         for weights in (rng.rand(3, 40, 50), rng.rand(2, 40, 40)):
             with student.by_chance() as note:
                 result = student.attention_dropout(weights, P)
@@ -40,7 +40,7 @@ class TestAttentionDropout(contracts.Graders):
 
     @contracts.points(1, property=True)
     def test_drawn_anew(self, student, rng):
-        """Each call draws anew."""
+        """Each call drops different weights."""
         weights = rng.rand(60, 60)
         with student.by_chance() as note:
             inputs = (weights, weights, weights.flip(0), weights)
@@ -58,7 +58,7 @@ class TestAttentionDropout(contracts.Graders):
 
     @contracts.points(1)
     def test_gradients(self, student, rng):
-        """Gradients flow back to the kept weights, divided by 1 - p too, and none to the dropped ones."""
+        """Gradients of the kept weights are divided by 1 - p, too; those of the dropped weights are 0."""
         weights = rng.rand(60, 60)
         with student.by_chance() as note:
             seen = student.attention_dropout.observe(weights, P, cotangent=torch.ones(60, 60))
@@ -82,14 +82,14 @@ class TestAttentionDropout(contracts.Graders):
 
     @contracts.points(1, public=True, property=True)
     def test_outside_of_training(self, student, rng):
-        """With training=False the weights are as they were."""
+        """With training=False the weights are returned unchanged."""
         weights = rng.rand(4, 5)
         nearly_all = 1 - 1e-6  # so that dropout, where it does happen, leaves nothing to chance
         assert_close(student.attention_dropout(weights, nearly_all, False), golden(weights))
 
     @contracts.points(1, property=True, essential=True)
     def test_outside_of_training_for_any_p(self, student, rng):
-        """With training=False nothing is dropped and nothing rescaled, whatever p is."""
+        """With training=False nothing is dropped or rescaled, regardless of p."""
         weights = rng.rand(30, 30)
         for p in (0.25, 0.5):
             with student.by_chance() as note:
@@ -108,7 +108,7 @@ class TestAttentionDropout(contracts.Graders):
 
     @contracts.points(1, property=True)
     def test_inputs_are_unchanged(self, student, rng):
-        """The weights that come in are left as they were."""
+        """The given weights are not modified."""
         weights = rng.rand(5, 7)
         for given, training in [(weights, True), (weights, False), (weights.double(), True)]:
             with student.by_chance() as note:
@@ -118,7 +118,7 @@ class TestAttentionDropout(contracts.Graders):
 
     @contracts.points(0.5, property=True, device=True)
     def test_follows_device(self, student, rng):
-        """What is dropped is drawn on the weights' device."""
+        """The random numbers are drawn on the weights' device."""
         with student.by_chance():
             assert_follows_device(student.attention_dropout, rng.rand(5, 7), 0.5)
 

@@ -34,7 +34,8 @@ class TestCausalAttention(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_seed_123(self, student):
-        """Built under seed 123, it gives the six words, twice in a batch, the context vectors of the worked example."""
+        """Built under seed 123, the module gives the worked example's context vectors for the six words, twice in a
+        batch."""
         student.manual_seed(123)
         right = golden([[vector[:2] for vector in TWO_HEADS]] * 2)
         assert_close(student.CausalAttention(3, 2, 6, 0.0)(twice(SIX_WORDS)), right)
@@ -49,22 +50,25 @@ class TestCausalAttention(contracts.Graders):
 
     @contracts.points(2)
     def test_fewer_tokens_than_context_length(self, student, reference, rng):
-        """Sequences may be shorter than context_length, and each call is apart from the one before it."""
+        """Sequences may be shorter than context_length, and no call depends on an earlier one."""
         attention, right = self.pair(student, reference, context_length=9)
         for training, num_tokens in [(True, 4), (True, 9), (True, 1), (True, 8), (True, 8), (False, 8), (False, 8)]:
             x = rng.randn(3, num_tokens, 5, scale=3.0)
             assert_close(attention.train(training)(x), right(x))
 
     test_nothing_is_added = contracts.nothing_added(
-        "Where the result is as wide as the input, the input is not added to it.", of=(2, 7, 5), built={"d_out": 5}
+        "The input is not added to the result, even if both have the same width.", of=(2, 7, 5), built={"d_out": 5}
     )
     test_bias = contracts.biased(
-        "With qkv_bias=True all three layers have a bias, use it, and learn it.", scale=3.0, weight=2
+        "With qkv_bias=True all three layers have a bias, the result uses it, and gradients reach it.",
+        scale=3.0,
+        weight=2,
     )
 
     @contracts.points(3)
     def test_dropout_in_training(self, student, rng):
-        """In training, dropout is on the weights after the softmax: each dropped on its own, the kept ones rescaled."""
+        """In training, weights are dropped after the softmax, each independently, and kept ones are divided by 1 -
+        p."""
         attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, P)
         attention.load_parameters(layers := weights_of_one_head(rng))
         seen = noted(student, lambda: structure(attention(X), layers, P))
@@ -74,7 +78,7 @@ class TestCausalAttention(contracts.Graders):
 
     @contracts.points(1, property=True)
     def test_drawn_anew(self, student, rng):
-        """Each call in training draws anew."""
+        """Each call in training drops different weights."""
         attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS, P)
         attention.load_parameters(layers := weights_of_one_head(rng))
         with student.by_chance() as note:
@@ -88,7 +92,7 @@ class TestCausalAttention(contracts.Graders):
 
     @contracts.points(2, essential=True)
     def test_after_eval(self, student, rng):
-        """After eval() nothing is dropped, and the attention is causal as ever."""
+        """After eval() nothing is dropped, and the attention is still causal."""
         attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, P).eval()
         attention.load_parameters(layers := weights_of_one_head(rng))
         seen = noted(student, lambda: structure(attention(X), layers, P))
@@ -108,12 +112,12 @@ class TestCausalAttention(contracts.Graders):
         complain(student, without, X, right, complaint)
 
     test_large_scores = contracts.large_scores(
-        "Large scores, many of them below zero, give no NaN, and no weight to the future.", of=(8, 7, 5), scale=2000.0
+        "Large scores, many of them negative, give no NaN, and later tokens get no weight.", of=(8, 7, 5), scale=2000.0
     )
 
     @contracts.points(0.5)
     def test_scores_of_zero(self, student, reference, rng):
-        """A token of zeros scores zero with every key, and so attends alike to all that it may see."""
+        """A token of zeros has score 0 with every key, so all keys that it sees get equal weight."""
         x = rng.randn(2, 6, 5, scale=2.0)
         x[:, 3] = 0.0
         self.assert_agree(student, reference, x)
@@ -124,34 +128,34 @@ class TestCausalAttention(contracts.Graders):
 
     @contracts.points(1, property=True)
     def test_gradients_with_dropout(self, student, rng):
-        """In training with dropout, gradients flow back to the input and to all three layers too."""
+        """With dropout in training, too, gradients flow back to the input and to all three layers."""
         attention = self.callee(student, dropout=0.5)
         attention.load_parameters({name: rng.randn(6, 5) for name in LAYERS})
         layers = ("W_query", "W_key", "W_value")
         assert_gradients_arrive(student, attention, rng.randn(4, 7, 5), layers=layers, width=6)
 
     test_float64_stays_exact = contracts.float64(
-        "After `.to(torch.float64)` the result is as exact as float64 is.",
+        "After `.to(torch.float64)` the result has float64 precision.",
         of=(2, 7, 5),
         built={"d_out": contracts.EXACT_ROOT},
     )
 
     @contracts.points(1, property=True)
     def test_blind_to_the_future(self, student, rng):
-        """A token's context vector does not change when tokens after it do."""
+        """A token's context vector does not change if later tokens change."""
         attention, x = self.callee(student), rng.randn(2, 6, 5, scale=2.0)
         attention.load_parameters({name: rng.randn(6, 5) for name in LAYERS})
         assert_blind_to_the_future(attention, x, width=6)
 
     test_parameters = contracts.parameters(
-        "Its parameters are the weights of the layers W_query, W_key and W_value, each of shape (d_out, d_in).",
+        "The parameters are the weights of the layers W_query, W_key and W_value, each of shape (d_out, d_in).",
         dict.fromkeys(LAYERS, (6, 5)),
         weight=1,
     )
     test_follows_device = contracts.device(
-        "Once it is moved to another device it works there, its mask too.", weight=1, built={"dropout": 0.5}
+        "Moved to another device, the module works there, and its mask is there too.", weight=1, built={"dropout": 0.5}
     )
-    test_inputs_are_unchanged = contracts.unchanged("The input is left as it was.", weight=0.5)
+    test_inputs_are_unchanged = contracts.unchanged("The input is not modified.", weight=0.5)
     test_dtype_is_kept = contracts.dtype("The context vectors have the dtype of the input.")
     test_seeds_matter = contracts.seeds("Two instances built under different seeds have different weights.")
 
@@ -165,14 +169,15 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_seed_123(self, student):
-        """Built under seed 123 with two heads, it gives the six words the context vectors of the worked example."""
+        """Built under seed 123 with two heads, the module gives the worked example's context vectors for the six
+        words."""
         student.manual_seed(123)
         attention = student.MultiHeadAttentionWrapper(3, 2, 6, 0.0, 2)
         assert_close(attention(twice(SIX_WORDS)), golden([TWO_HEADS] * 2))
 
     @contracts.points(3)
     def test_heads_side_by_side(self, student, reference, rng):
-        """With given weights, the heads' results stand side by side in the last dimension, in the heads' order."""
+        """With given weights, the heads' results are side by side in the last dimension, in the heads' order."""
         sizes = [(3, 3, 4, 4, 2), (2, 6, 5, 4, 3), (1, 5, 3, 4, 4), (2, 4, 6, 3, 1), (2, 4, 6, 3, 2)]
         for b, num_tokens, d_in, d_out, h in sizes:
             x = rng.randn(b, num_tokens, d_in, scale=3.0)
@@ -181,7 +186,7 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
 
     @contracts.points(1)
     def test_own_heads_side_by_side(self, student, rng):
-        """The result is what your CausalAttention gives with each head's weights, side by side."""
+        """The result equals your CausalAttention's results with each head's weights, side by side."""
         attention, x = student.MultiHeadAttentionWrapper(5, 4, 6, 0.0, 3), rng.randn(2, 6, 5, scale=3.0)
         heads = [{name: rng.randn(4, 5) for name in LAYERS} for _ in range(3)]
         attention.load_parameters({f"heads.{i}.{name}": w for i, head in enumerate(heads) for name, w in head.items()})
@@ -201,24 +206,25 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
 
     @contracts.points(1)
     def test_fewer_tokens_than_context_length(self, student, reference, rng):
-        """Sequences may be shorter than context_length, and each call is apart from the one before."""
+        """Sequences may be shorter than context_length, and no call depends on an earlier one."""
         attention, right = self.pair(student, reference, context_length=9)
         for training, num_tokens in [(True, 9), (True, 4), (True, 4), (False, 4), (False, 4)]:
             x = rng.randn(2, num_tokens, 5, scale=3.0)
             assert_close(attention.train(training)(x), right(x))
 
     test_nothing_is_added = contracts.nothing_added(
-        "Where the result is as wide as the input, the input is not added to it.",
+        "The input is not added to the result, even if both have the same width.",
         of=(2, 7, 6),
         built={"d_in": 6, "num_heads": 2},
     )
     test_bias = contracts.biased(
-        "With qkv_bias=True the layers of every head have a bias, use it, and learn it.", scale=3.0
+        "With qkv_bias=True the layers of every head have a bias, the result uses it, and gradients reach it.",
+        scale=3.0,
     )
 
     @contracts.points(1)
     def test_dropout_in_training(self, student, rng):
-        """In training every head drops weights of its own."""
+        """In training, every head drops weights independently of the other heads."""
         heads = [weights_of_one_head(rng) for _ in range(2)]
         attention = self.loaded(student, heads, P)
         with student.by_chance() as note:
@@ -271,18 +277,16 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
         "Gradients flow back to the input and to every layer of every head.", scale=2.0
     )
     test_float64_stays_exact = contracts.float64(
-        "After `.to(torch.float64)` the result is as exact as float64 is.",
+        "After `.to(torch.float64)` the result has float64 precision.",
         weight=0.5,
         of=(2, 7, 5),
         built={"d_out": contracts.EXACT_ROOT},
     )
     test_parameters = contracts.parameters(
-        "Its parameters are those of the heads: heads.0.W_query.weight and so on, each of shape (d_out, d_in).",
+        "The parameters are those of the heads: heads.0.W_query.weight and so on, each of shape (d_out, d_in).",
         {f"heads.{i}.{layer}": (3, 5) for i in range(3) for layer in LAYERS},
         weight=1,
     )
-    test_follows_device = contracts.device(
-        "Once it is moved to another device all heads work there.", built={"dropout": 0.5}
-    )
-    test_inputs_are_unchanged = contracts.unchanged("The input is left as it was.", weight=0.5, built={"dropout": 0.5})
+    test_follows_device = contracts.device("Moved to another device, all heads work there.", built={"dropout": 0.5})
+    test_inputs_are_unchanged = contracts.unchanged("The input is not modified.", weight=0.5, built={"dropout": 0.5})
     test_seeds_matter = contracts.seeds("Two instances built under different seeds have different weights.")

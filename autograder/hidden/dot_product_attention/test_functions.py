@@ -25,13 +25,13 @@ class TestDotProductScores(contracts.Graders):
 
     # A square matrix, and the worked example's width, let mistakes through that other shapes stop with an error.
     test_other_queries = contracts.agree(
-        "The query need not be one of the tokens, and tokens may have any width.",
+        "The scores are right for a query that is not one of the tokens, and for vectors of any width.",
         [(7, 4), (4, 4), (5, 3), (1, 3), (4, 1)],
         public=True,
     )
     test_gradients = contracts.gradients("Gradients flow back to the query and to the inputs.")
-    test_float64_stays_exact = contracts.float64("Scores of float64 inputs are as exact as float64 is.")
-    test_inputs_are_unchanged = contracts.unchanged("Query and inputs are left as they were.")
+    test_float64_stays_exact = contracts.float64("For float64 inputs the scores have float64 precision.")
+    test_inputs_are_unchanged = contracts.unchanged("The query and the inputs are not modified.")
     test_follows_device = contracts.device("The scores are computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
 
@@ -48,7 +48,7 @@ class TestNormalizeBySum(contracts.Graders):
     )
     # Where all dimensions are equal a sum over the wrong one raises no error and shows which it was.
     test_leading_dimensions = contracts.agree(
-        "With more dimensions each row sums to 1 along the last one.",
+        "With leading dimensions, too, each row sums to 1 along the last dimension.",
         [(3, 5), (4, 4, 4), (2, 3, 5)],
         public=True,
         essential=True,
@@ -56,12 +56,12 @@ class TestNormalizeBySum(contracts.Graders):
 
     @contracts.points(1, essential=True)
     def test_negative_scores(self, student, reference):
-        """It is the plain sum that scores are divided by, also where some are negative."""
+        """Negative scores, too, are divided by the plain sum of their row."""
         self.assert_agree(student, reference, torch.tensor([[2.0, -1.0, 0.5], [-3.0, -1.0, 1.0]]))
 
     test_gradients = contracts.gradients("Gradients flow back to the scores.")
-    test_float64_stays_exact = contracts.float64("Weights of float64 scores are as exact as float64 is.")
-    test_inputs_are_unchanged = contracts.unchanged("The scores are left as they were.")
+    test_float64_stays_exact = contracts.float64("For float64 scores the weights have float64 precision.")
+    test_inputs_are_unchanged = contracts.unchanged("The scores are not modified.")
     test_follows_device = contracts.device("The weights are computed on the scores' device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
 
@@ -77,7 +77,7 @@ class TestSoftmax(contracts.Graders):
 
     @contracts.points(2, public=True, essential=True)
     def test_any_dimension(self, student, reference, rng):
-        """The weights sum to 1 along dim, whichever it is; without dim, along the last one."""
+        """The weights sum to 1 along any dimension dim; without dim, along the last one."""
         cases = [(rng.randn(4, 4, scale=2.0),), (rng.randn(3, 3, 3, scale=2.0),)]
         scores = rng.randn(2, 3, 4, scale=2.0)
         cases += [(scores, dim) for dim in (0, 1, 2, -1, -2)]
@@ -93,18 +93,18 @@ class TestSoftmax(contracts.Graders):
 
     @contracts.points(1)
     def test_rows_far_apart(self, student, reference, rng):
-        """Rows are independent, even when one is a thousand times larger than the next."""
+        """Each row's weights depend only on its own scores, even if other rows are larger by thousands."""
         scores = rng.randn(4, 6) + torch.tensor([[0.0], [1000.0], [-1000.0], [10000.0]])
         self.assert_agree(student, reference, scores, tolerance=LARGE_LOGITS)
 
     test_gradients = contracts.gradients("Gradients flow back to the scores.")
 
-    test_float64_stays_exact = contracts.float64("Weights of float64 scores are as exact as float64 is.", scale=8.0)
+    test_float64_stays_exact = contracts.float64("For float64 scores the weights have float64 precision.", scale=8.0)
     test_dtype_is_kept = contracts.dtype("The weights have the dtype of the scores.")
     test_half_precision = contracts.half_precision(
-        "Half precision works and stays half precision (this costs no points)."
+        "For float16 and bfloat16 scores the weights are right and keep the dtype (this costs no points)."
     )
-    test_inputs_are_unchanged = contracts.unchanged("The scores are left as they were.")
+    test_inputs_are_unchanged = contracts.unchanged("The scores are not modified.")
     test_follows_device = contracts.device("The weights are computed on the scores' device.")
 
 
@@ -119,16 +119,16 @@ class TestContextVector(contracts.Graders):
         golden([0.4419, 0.6515, 0.5683]),
     )
     test_other_weights = contracts.agree(
-        "Every token contributes by its weight, for any number and width of tokens.",
+        "Every token contributes in proportion to its weight, for any number of tokens and any width.",
         [(5, 3), (3, 5), (4, 4), (8, 2), (1, 3), (3, 1)],
         weights=lambda rng, T: torch.softmax(rng.randn(T).double(), dim=-1).float(),
         public=True,
     )
     test_gradients = contracts.gradients("Gradients flow back to the weights and to the inputs.")
     test_float64_stays_exact = contracts.float64(
-        "The context vector of float64 inputs is as exact as float64 is.", weights=Cases.randn
+        "For float64 inputs the context vector has float64 precision.", weights=Cases.randn
     )
-    test_inputs_are_unchanged = contracts.unchanged("Weights and inputs are left as they were.")
+    test_inputs_are_unchanged = contracts.unchanged("The weights and the inputs are not modified.")
     test_follows_device = contracts.device("The context vector is computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
 
@@ -150,9 +150,11 @@ class TestPairwiseScores(contracts.Graders):
         public=True,
         essential=True,
     )
-    test_gradients = contracts.gradients("Gradients flow back to the inputs, through both of their parts.")
-    test_float64_stays_exact = contracts.float64("Scores of float64 inputs are as exact as float64 is.")
-    test_inputs_are_unchanged = contracts.unchanged("The inputs are left as they were.")
+    test_gradients = contracts.gradients(
+        "Gradients flow back to the inputs, as queries and as the tokens that are scored."
+    )
+    test_float64_stays_exact = contracts.float64("For float64 inputs the scores have float64 precision.")
+    test_inputs_are_unchanged = contracts.unchanged("The inputs are not modified.")
     test_follows_device = contracts.device("The scores are computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
 
@@ -169,16 +171,18 @@ class TestSimpleSelfAttention(contracts.Graders):
         row=0,
     )
     test_other_tokens = contracts.agree(
-        "Every token gets the context vector of its own row of weights.",
+        "Each token's context vector is made with that token's row of weights.",
         [(5, 3), (3, 5), (4, 4), (8, 2), (1, 3), (3, 1)],
         weight=3,
         public=True,
     )
     test_large_inputs_do_not_overflow = contracts.large_scores(
-        "Inputs with scores in the hundreds give context vectors, not NaN.", scale=30.0
+        "Inputs whose scores are in the thousands give context vectors, not NaN.", scale=30.0
     )
-    test_gradients = contracts.gradients("Gradients flow back to the inputs, through scores, weights and sum.")
-    test_float64_stays_exact = contracts.float64("The result for float64 inputs is as exact as float64 is.")
-    test_inputs_are_unchanged = contracts.unchanged("The inputs are left as they were.")
+    test_gradients = contracts.gradients(
+        "Gradients flow back to the inputs, through the scores, the weights and the weighted sum."
+    )
+    test_float64_stays_exact = contracts.float64("For float64 inputs the result has float64 precision.")
+    test_inputs_are_unchanged = contracts.unchanged("The inputs are not modified.")
     test_follows_device = contracts.device("The result is computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")

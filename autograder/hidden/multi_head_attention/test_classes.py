@@ -59,12 +59,12 @@ class CausalHeads(contracts.Graders):
             self.assert_agree(student, reference, x, d_out=d_out, context_length=num_tokens, num_heads=h)
 
     test_nothing_is_added = contracts.nothing_added(
-        "Where the result is as wide as the input, the input is not added to it.", d_in=15, built={"d_in": 15}
+        "The input is not added to the result, even if both have the same width.", d_in=15, built={"d_in": 15}
     )
 
     @contracts.points(2, essential=True)
     def test_shorter_sequences(self, student, reference, rng):
-        """A sequence may have fewer tokens than context_length, and is forgotten when the next one comes."""
+        """A sequence may be shorter than context_length, and no call depends on an earlier one."""
         attention, right = self.pair(student, reference, context_length=7)
         for training, b, T in [(True, 2, 5), (True, 2, 5), (True, 3, 1), (True, 1, 6), (False, 2, 5), (False, 2, 5)]:
             (x,) = self.draw(rng, b, T, scale=2.0)
@@ -72,34 +72,35 @@ class CausalHeads(contracts.Graders):
 
     @contracts.points(0.5)
     def test_scores_of_zero(self, student, reference, rng):
-        """A token of zeros scores zero with every key, and so attends alike to all that it may see."""
+        """A token of zeros has score 0 with every key, so all keys that it sees get equal weight."""
         (x,) = self.draw(rng, 2, 6, scale=2.0)
         x[:, 3] = 0.0
         self.assert_agree(student, reference, x, context_length=7)
 
     @contracts.points(1)
     def test_large_scores_do_not_overflow(self, student, reference, rng):
-        """However large the scores are, there is no NaN, and no weight on later tokens."""
+        """Large scores give no NaN, and later tokens get no weight."""
         attention, right = self.callee(student), self.callee(reference)
         parameters = right.named_parameters()
         right.load_parameters({**parameters, "W_query.weight": parameters["W_query.weight"] * 2_000_000})
         transplant(right, attention)
         statements.assert_right_where_large(student, attention, right, *self.draw(rng))
 
-    test_bias = contracts.biased("With qkv_bias=True the projections have a bias, use it, and learn it.", scale=2.0)
+    test_bias = contracts.biased(
+        "With qkv_bias=True the projections have a bias, the result uses it, and gradients reach it.", scale=2.0
+    )
     test_gradients_reach_every_weight = contracts.gradients(
         "Gradients flow back to the input and to every layer.", weight=2, scale=2.0
     )
     test_float64_stays_exact = contracts.float64(
-        "After `.to(torch.float64)` the result is as exact as float64 is.",
+        "After `.to(torch.float64)` the result has float64 precision.",
         of=(2, 5, 48),
         built={"d_out": 48},  # heads of width 16, whose root is exact: wider ones would see a mask of -100
     )
 
     @contracts.points(2)
     def test_dropout_in_training(self, student, reference):
-        """In training each attention weight is dropped with the given probability, and the kept ones are divided by
-        one minus it."""
+        """In training, each attention weight is dropped with probability p, and the kept ones are divided by 1 - p."""
         attention, right, x = self.pair_that_shows_weights(student, reference)
         attention.train()
         seen = noted(student, lambda: shown_weights.structure(attention(x), right(x).value, 3, 0.3))
@@ -109,7 +110,7 @@ class CausalHeads(contracts.Graders):
 
     @contracts.points(1, essential=True)
     def test_no_dropout_in_evaluation(self, student, reference):
-        """In evaluation mode nothing is dropped, and the mask stays."""
+        """In evaluation nothing is dropped, and the attention is still causal."""
         attention, right, x = self.pair_that_shows_weights(student, reference)
         attention.eval()
         with student.by_chance() as note:
@@ -121,7 +122,7 @@ class CausalHeads(contracts.Graders):
 
     @contracts.points(1, property=True)
     def test_gradients_with_dropout(self, student, rng):
-        """In training with dropout, gradients flow back to the input and to every layer too."""
+        """With dropout in training, too, gradients flow back to the input and to every layer."""
         attention, (x,) = self.callee(student, dropout=0.5), self.draw(rng)
         statements.assert_gradients_arrive(student, attention, x, layers=self.projections, width=15)
 
@@ -135,20 +136,20 @@ class CausalHeads(contracts.Graders):
 
     @contracts.points(1, property=True)
     def test_refuses_what_cannot_be_split(self, student):
-        """Where d_out is not divisible by num_heads it raises ValueError or AssertionError when it is built."""
+        """If d_out is not divisible by num_heads, building the module raises ValueError or AssertionError."""
         for d_out, h in [(6, 4), (9, 2), (2, 4)]:
             assert_refuses(student, self.callee, student, d_out, 8, h)
 
     @contracts.points(0.5, property=True)
     def test_parameters(self, student):
-        """Its parameters are those of its layers, which have the names and shapes given in the exercise."""
+        """The parameters are those of the layers, with the names and shapes given in the exercise."""
         right = {f"{projection}.weight": (15, 15 + self.wider) for projection in self.projections}
         right |= {"out_proj.weight": (15, 15), "out_proj.bias": (15,)}
         assert_parameter_shapes(self.callee(student), right)
 
-    test_inputs_are_unchanged = contracts.unchanged("The input is left as it was.")
+    test_inputs_are_unchanged = contracts.unchanged("The input is not modified.")
     test_follows_device = contracts.device(
-        "It works on another device once it is moved there: its mask moves with it.", built={"dropout": 0.5}
+        "Moved to another device, the module works there, and its mask is there too.", built={"dropout": 0.5}
     )
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the input.")
     test_seeds_matter = contracts.seeds("Two instances built under different seeds have different weights.")
@@ -161,8 +162,8 @@ class TestMultiHeadAttention(CausalHeads):
 
     @contracts.points(2, public=True)
     def test_seed_123(self, student):
-        """Built under seed 123 with two heads and d_out = 2, it gives the six words their vectors of the worked
-        example."""
+        """Built under seed 123 with two heads and d_out = 2, the module gives the worked example's vectors for the six
+        words."""
         student.manual_seed(123)
         right = [
             [0.3190, 0.4858], [0.2943, 0.3897], [0.2856, 0.3593], [0.2693, 0.3873], [0.2639, 0.3928], [0.2575, 0.4028],
@@ -176,7 +177,7 @@ class TestOptimizedMultiHeadAttention(CausalHeads):
 
     @contracts.points(2, public=True)
     def test_seed_123(self, student):
-        """Built under seed 123 with two heads, it gives three tokens of width 6 the right vectors."""
+        """Built under seed 123 with two heads, the module gives the right vectors for three tokens of width 6."""
         student.manual_seed(123)
         right = [
             [-0.0395, 0.2886, 0.5358, 0.1082, 0.6340, -0.1723],
@@ -192,7 +193,7 @@ class TestEfficientMultiHeadAttention(CausalHeads):
 
     @contracts.points(2, public=True)
     def test_seed_123(self, student):
-        """Built under seed 123 with three heads, it gives the six words their vectors of the worked example."""
+        """Built under seed 123 with three heads, the module gives the worked example's vectors for the six words."""
         student.manual_seed(123)
         right = [
             [0.1366, -0.2666, 0.6299], [0.0486, -0.3934, 0.4185], [0.0216, -0.4372, 0.3483],

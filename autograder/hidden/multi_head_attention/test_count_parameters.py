@@ -20,13 +20,13 @@ class TestCountParameters(contracts.Graders):
 
     @contracts.points(2, public=True, essential=True)
     def test_multi_head_attention(self, student):
-        """A module with the layers of `MultiHeadAttention(768, 768, 1024, 0.0, 12)` has 2,360,064."""
+        """A module with the layers of `MultiHeadAttention(768, 768, 1024, 0.0, 12)` has 2,360,064 parameters."""
         parameters = {f"{name}.weight": (768, 768) for name in LAYERS} | {"out_proj.bias": (768,)}
         self.counts(student, 2_360_064, parameters, buffers={"mask": (1024, 1024)})
 
     @contracts.points(2, public=True, essential=True)
     def test_any_shape(self, student, rng):
-        """A parameter may have any shape, and may stand in the module itself: all of its numbers count, zeros too."""
+        """A parameter may have any shape and may belong to the module itself; all its elements count, zeros too."""
         a, b, c, d = sizes(rng, 4)
         parameters = {"scale": (), "W": (a, b), "kernel": (2, c, d), "layer.weight": (d, a), "layer.bias": (d,)}
         module = student.assemble(parameters)
@@ -35,7 +35,7 @@ class TestCountParameters(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_any_depth(self, student, rng):
-        """Modules inside of modules count, to any depth, and two parameters of one shape count twice."""
+        """Modules inside modules count, to any depth, and two parameters of the same shape both count."""
         a, b, c = sizes(rng, 3)
         parameters = {"W": (a, b), "first.weight": (a, c), "block.second.weight": (a, c), "block.bias": (b,)}
         parameters |= {"blocks.0.layers.0.weight": (c, b), "blocks.0.layers.0.bias": (c,)}
@@ -50,7 +50,7 @@ class TestCountParameters(contracts.Graders):
 
     @contracts.points(1, public=True)
     def test_shared(self, student, rng):
-        """A parameter that is there under two names counts once."""
+        """A parameter that has two names counts once."""
         a, b = sizes(rng, 2)
         parameters = {"embedding.weight": (a, b), "layer.weight": (a, b), "layer.bias": (a,)}
         self.counts(student, 2 * a * b + a, parameters, shared={"head.weight": "embedding.weight"})
@@ -63,7 +63,7 @@ class TestCountParameters(contracts.Graders):
 
     @contracts.points(9)
     def test_all_together(self, student, rng):
-        """Layers, matrices, shared and frozen parameters and buffers in one module are told apart."""
+        """The count is right for a module with layers, matrices, shared and frozen parameters, and buffers."""
         a, b, c, d = sizes(rng, 4)
         parameters = {"W": (a, b), "block.first.weight": (c, b), "block.first.bias": (c,), "block.norm.scale": (c,)}
         parameters |= {"head.layer.weight": (d, c), "head.layer.bias": (d,), "temperature": ()}
@@ -73,7 +73,7 @@ class TestCountParameters(contracts.Graders):
 
     @contracts.points(0.5, property=True, public=True)
     def test_nothing_to_learn(self, student, rng):
-        """A module that has nothing to learn has 0, an int like any other."""
+        """For a module without trainable parameters the count is the int 0."""
         a, b = sizes(rng, 2)
         self.counts(student, 0, {"layer.weight": (a, b)}, frozen=("layer.weight",), buffers={"mask": (b, b)})
         self.counts(student, 0, {})

@@ -25,7 +25,7 @@ class TestStackedHeadsAttention(contracts.Graders):
         public=True,
     )
     test_equal_widths = contracts.agree_in_turn(
-        "Weights are transposed, and heads kept apart, also where all widths are equal.",
+        "Weights are transposed and heads are computed separately, even if all widths are equal.",
         [(4, 4, 4, 4, 4), (3, 5, 3, 3, 3), (1, 4, 2, 2, 2)],
         essential=True,
     )
@@ -34,9 +34,9 @@ class TestStackedHeadsAttention(contracts.Graders):
     )
     test_gradients = contracts.gradients("Gradients flow back to the inputs and to all three weights.")
     test_float64_stays_exact = contracts.float64(
-        "The result for float64 inputs is as exact as float64 is.", of=(3, 5, 2, contracts.EXACT_ROOT, 6)
+        "For float64 inputs the result has float64 precision.", of=(3, 5, 2, contracts.EXACT_ROOT, 6)
     )
-    test_inputs_are_unchanged = contracts.unchanged("Inputs and weights are left as they were.")
+    test_inputs_are_unchanged = contracts.unchanged("The inputs and the weights are not modified.")
     test_follows_device = contracts.device("The result is computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
 
@@ -57,19 +57,19 @@ class TestSplitHeads(contracts.Graders):
         public=True,
     )
     test_equal_sizes = contracts.agree_in_turn(
-        "Batch, tokens and heads keep their places where their sizes are equal, or 1.",
+        "Batch, tokens and heads are not mixed up, even if their sizes are equal or 1.",
         [(4, 4, 16, 4), (3, 3, 6, 3), (3, 1, 6, 2), (2, 5, 4, 1), (1, 5, 3, 3)],
     )
     test_gradients = contracts.gradients("Gradients flow back to the input.")
-    test_float64_stays_exact = contracts.float64("float64 numbers come out as they went in.")
+    test_float64_stays_exact = contracts.float64("float64 inputs keep their precision.")
 
     @contracts.points(1, property=True)
     def test_refuses_what_cannot_be_split(self, student, rng):
-        """Where the width is not divisible by the number of heads it raises ValueError or AssertionError."""
+        """If the width is not divisible by the number of heads, split_heads raises ValueError or AssertionError."""
         for d, h in [(6, 4), (3, 2), (2, 4)]:
             assert_refuses(student, student.split_heads, rng.randn(2, 8, d), h)
 
-    test_input_is_unchanged = contracts.unchanged("The input is left as it was.")
+    test_input_is_unchanged = contracts.unchanged("The input is not modified.")
     test_follows_device = contracts.device("The result is on the input's device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the input.")
 
@@ -85,17 +85,17 @@ class TestMultiHeadScores(contracts.Graders):
         golden([SCORES_BY_HEAD] * 2),
     )
     test_other_shapes = contracts.agree_in_turn(
-        "Every query of a head meets every key of the same head, and the scores are not scaled yet.",
+        "Every query is scored against every key of the same head, and the scores are not scaled.",
         [(2, 3, 5, 4), (3, 2, 4, 6)],
         public=True,
     )
     test_equal_sizes = contracts.agree_in_turn(
-        "Batch and heads stay apart also where sizes are equal, or 1.",
+        "Sequences and heads are computed separately, even if sizes are equal or 1.",
         [(4, 4, 4, 4), (3, 3, 5, 3), (1, 4, 3, 2), (3, 1, 5, 4), (2, 3, 1, 4), (2, 3, 5, 1)],
     )
     test_gradients = contracts.gradients("Gradients flow back to the queries and to the keys.")
-    test_float64_stays_exact = contracts.float64("Scores of float64 inputs are as exact as float64 is.")
-    test_inputs_are_unchanged = contracts.unchanged("Queries and keys are left as they were.")
+    test_float64_stays_exact = contracts.float64("For float64 inputs the scores have float64 precision.")
+    test_inputs_are_unchanged = contracts.unchanged("The queries and the keys are not modified.")
     test_follows_device = contracts.device("The scores are computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The scores have the dtype of the inputs.")
 
@@ -116,16 +116,16 @@ class TestMergeHeads(contracts.Graders):
         public=True,
     )
     test_equal_sizes = contracts.agree_in_turn(
-        "Batch, heads and tokens keep their places where their sizes are equal.",
+        "Batch, heads and tokens are not mixed up, even if their sizes are equal.",
         [(4, 4, 4, 4), (3, 3, 3, 2), (2, 3, 2, 3)],
     )
     test_one_head_or_one_token = contracts.agree_in_turn(
-        "It works for one head, one token, a batch of one and heads of width 1.",
+        "merge_heads works for one head, one token, a batch of one and heads of width 1.",
         [(2, 1, 5, 4), (2, 3, 1, 4), (1, 1, 1, 4), (2, 1, 4, 1)],
         weight=1,
     )
     test_gradients = contracts.gradients("Gradients flow back to the input.")
-    test_float64_stays_exact = contracts.float64("float64 numbers come out as they went in.")
-    test_input_is_unchanged = contracts.unchanged("The input is left as it was.")
+    test_float64_stays_exact = contracts.float64("float64 inputs keep their precision.")
+    test_input_is_unchanged = contracts.unchanged("The input is not modified.")
     test_follows_device = contracts.device("The result is on the input's device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the input.")

@@ -21,7 +21,7 @@ class TestSelfAttentionV1(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_seed_123(self, student):
-        """Built under seed 123, it gives the six words the context vectors of the worked example."""
+        """Built under seed 123, the module gives the worked example's context vectors for the six words."""
         student.manual_seed(123)
         assert_close(student.SelfAttention_v1(3, 2)(SIX_WORDS), golden(SEED_123_CONTEXT))
 
@@ -37,14 +37,14 @@ class TestSelfAttentionV1(contracts.Graders):
 
     @contracts.points(1)
     def test_called_again(self, student, reference, rng):
-        """An instance can be called again, with another sequence of the same or another length, in evaluation too."""
+        """An instance can be called several times, with sequences of different lengths, in training and evaluation."""
         attention, right = self.pair(student, reference)
         in_each([rng.randn(T, 5, scale=self.scale) for T in (7, 7, 3)], lambda x: assert_close(attention(x), right(x)))
         attention.eval()
         in_each([rng.randn(T, 5, scale=self.scale) for T in (7, 7)], lambda x: assert_close(attention(x), right(x)))
 
     test_nothing_is_added = contracts.nothing_added(
-        "Where the result is as wide as the input, the input is not added to it.", of=(7, 5), built={"d_out": 5}
+        "The input is not added to the result, even if both have the same width.", of=(7, 5), built={"d_out": 5}
     )
     test_large_scores_do_not_overflow = contracts.large_scores(
         "Scores in the thousands give context vectors, not NaN.", scale=30.0
@@ -55,14 +55,14 @@ class TestSelfAttentionV1(contracts.Graders):
         essential=True,
     )
     test_float64_stays_exact = contracts.float64(
-        "After `.to(torch.float64)` the result is as exact as float64 is.", built={"d_out": contracts.EXACT_ROOT}
+        "After `.to(torch.float64)` the result has float64 precision.", built={"d_out": contracts.EXACT_ROOT}
     )
     test_parameters = contracts.parameters(
-        "Its parameters are W_query, W_key and W_value, each of shape (d_in, d_out).",
+        "The parameters are W_query, W_key and W_value, each of shape (d_in, d_out).",
         dict.fromkeys(["W_query", "W_key", "W_value"], (5, 6)),
     )
-    test_inputs_are_unchanged = contracts.unchanged("The input is left as it was.")
-    test_follows_device = contracts.device("It works on another device once it is moved there.")
+    test_inputs_are_unchanged = contracts.unchanged("The input is not modified.")
+    test_follows_device = contracts.device("Moved to another device, the module works there.")
     test_dtype_is_kept = contracts.dtype("The context vectors have the dtype of the input.")
     test_seeds_matter = contracts.seeds("Two instances built under different seeds have different weights.")
 
@@ -78,7 +78,7 @@ class TestSelfAttentionV2(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_seed_789(self, student):
-        """Built under seed 789, it gives the six words the context vectors of the worked example."""
+        """Built under seed 789, the module gives the worked example's context vectors for the six words."""
         student.manual_seed(789)
         assert_close(student.SelfAttention_v2(3, 2)(SIX_WORDS), golden(SEED_789_CONTEXT))
 
@@ -89,19 +89,21 @@ class TestSelfAttentionV2(contracts.Graders):
         "Scores in the thousands give context vectors, not NaN.", scale=200.0
     )
     test_bias = contracts.biased(
-        "With qkv_bias=True all three layers have a bias, use it, and learn it.", scale=3.0, weight=2
+        "With qkv_bias=True all three layers have a bias, the result uses it, and gradients reach it.",
+        scale=3.0,
+        weight=2,
     )
     test_gradients_reach_every_weight = contracts.gradients(
         "Gradients flow back to the input and to all three layers.", weight=2, scale=3.0
     )
     test_float64_stays_exact = contracts.float64(
-        "After `.to(torch.float64)` the result is as exact as float64 is.", built={"d_out": contracts.EXACT_ROOT}
+        "After `.to(torch.float64)` the result has float64 precision.", built={"d_out": contracts.EXACT_ROOT}
     )
     test_parameters = contracts.parameters(
-        "Its parameters are the weights of the layers W_query, W_key and W_value, each of shape (d_out, d_in).",
+        "The parameters are the weights of the layers W_query, W_key and W_value, each of shape (d_out, d_in).",
         dict.fromkeys(["W_query.weight", "W_key.weight", "W_value.weight"], (6, 5)),
     )
-    test_inputs_are_unchanged = contracts.unchanged("The input is left as it was.")
-    test_follows_device = contracts.device("It works on another device once it is moved there.")
+    test_inputs_are_unchanged = contracts.unchanged("The input is not modified.")
+    test_follows_device = contracts.device("Moved to another device, the module works there.")
     test_dtype_is_kept = contracts.dtype("The context vectors have the dtype of the input.")
     test_seeds_matter = contracts.seeds("Two instances built under different seeds have different weights.")

@@ -46,27 +46,27 @@ class TestCopyWeights(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_same_results(self, student, reference, rng):
-        """Afterwards v2 makes the same queries, keys and values as v1, where d_in and d_out differ."""
+        """After copying, v2 makes the same queries, keys and values as v1 if d_in and d_out differ."""
         in_each([(3, 2), (2, 5)], lambda widths: self.check(student, reference, rng, *widths))
 
     @contracts.points(2, public=True, essential=True)
     def test_square_weights(self, student, reference, rng):
-        """So it does where d_in and d_out are equal: the weights are transposed there too."""
+        """If d_in and d_out are equal, the weights are transposed, too."""
         in_each([(4, 4), (2, 2)], lambda widths: self.check(student, reference, rng, *widths))
 
     @contracts.points(3)
     def test_other_widths(self, student, reference, rng):
-        """Any widths will do, 1 among them."""
+        """The copy is right for any widths, 1 included."""
         in_each([(7, 3), (1, 4), (6, 1)], lambda widths: self.check(student, reference, rng, *widths))
 
     @contracts.points(1, public=True)
     def test_bias_becomes_zero(self, student, reference, rng):
-        """A bias of v2's layers becomes zero, for v1 has none."""
+        """Biases of v2's layers become zero, because v1 has none."""
         in_each([(3, 2), (3, 3)], lambda widths: self.check(student, reference, rng, *widths, True))
 
     @contracts.points(1, public=True, essential=True)
     def test_copies(self, student, reference, rng):
-        """What v2 gets are copies: when v1 changes later, v2 does not."""
+        """v2 gets copies: if v1 changes later, v2 does not."""
         (v1, v2), (_, right) = self.copied(student, reference, rng, 3, 2)
         v1.load_parameters({name: rng.randn(*shape) for name, shape in weights(3, 2).items()}, exactly=True)
         x = rng.randn(4, 3)
@@ -74,7 +74,7 @@ class TestCopyWeights(contracts.Graders):
 
     @contracts.points(1)
     def test_both_can_learn(self, student, reference, rng):
-        """Afterwards gradients reach every parameter of v2, and of v1, as before."""
+        """After copying, gradients still reach every parameter of v1 and of v2."""
         own, right = self.copied(student, reference, rng, bias=True)
         x, cotangent = rng.randn(4, 5), tuple(rng.randn(4, 3) for _ in MATRICES)
         for mine, other in reversed(list(zip(own, right, strict=True))):
@@ -82,7 +82,7 @@ class TestCopyWeights(contracts.Graders):
 
     @contracts.points(1)
     def test_float64_stays_exact(self, student, reference, rng):
-        """Weights in float64 are copied as exactly as float64 is."""
+        """Weights in float64 are copied with float64 precision."""
         (_, v2), (_, right) = self.copied(student, reference, rng, of=torch.float64)
         x = rng.of(torch.float64).randn(4, 5)
         assert_close(v2(x), right(x))
@@ -95,7 +95,7 @@ class TestCopyWeights(contracts.Graders):
 
     @contracts.points(0.5, property=True)
     def test_v1_is_unchanged(self, student, reference, rng):
-        """v1 is left as it was."""
+        """v1 is not modified."""
         (v1, _), (right, _) = self.copied(student, reference, rng)
         x = rng.randn(4, 5)
         assert_close(v1(x), right(x))

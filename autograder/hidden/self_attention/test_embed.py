@@ -20,26 +20,27 @@ class TestEmbed(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_worked_example(self, student):
-        """The six words of the worked example get their rows of the table, "Life" the first."""
+        """The six words of the worked example get their rows of the table, with "Life" first."""
         rows = student.embed(torch.tensor(LIFE_IS_SHORT), embedding_table())
         assert_close(row(rows, 0), golden(LIFE))
         assert_close(rows, golden(embedding_table()[LIFE_IS_SHORT]))
 
     test_other_tables = contracts.agree(
-        "Each token gets its own row, whatever the numbers of tokens, rows and columns are.",
+        "Each token gets its own row, for any numbers of tokens, rows and columns.",
         [(5, 7, 3), (7, 4, 5), (4, 4, 4), (3, 9, 20)],
         public=True,
     )
     test_repeated_tokens = contracts.agree(
-        "A token that stands twice gets its row twice, in the order of the tokens.", [(9, 4, 3), (6, 1, 5), (4, 3, 3)]
+        "A token that appears twice gets its row twice, and the rows are in the order of the tokens.",
+        [(9, 4, 3), (6, 1, 5), (4, 3, 3)],
     )
     test_one_token = contracts.agree(
         "One token gives one row, of shape (1, d).", [(1, 6, 4), (1, 1, 1)], weight=1, public=True
     )
     test_gradients = contracts.gradients(
-        "Gradients flow back to the table; a row that is looked up several times gets them all.", of=(9, 4, 3)
+        "Gradients flow back to the table; a row that is looked up several times gets their sum.", of=(9, 4, 3)
     )
-    test_float64_stays_exact = contracts.float64("Rows of a float64 table are as exact as float64 is.")
+    test_float64_stays_exact = contracts.float64("Rows of a float64 table have float64 precision.")
 
     @contracts.points(0.5, property=True, public=True)
     def test_no_such_row(self, student, rng):
@@ -48,7 +49,7 @@ class TestEmbed(contracts.Graders):
         for tokens in ([1, 4], [7, 0]):
             assert_refuses(student, student.embed, torch.tensor(tokens), table, errors=NO_SUCH_ROW)
 
-    test_inputs_are_unchanged = contracts.unchanged("Tokens and table are left as they were.")
+    test_inputs_are_unchanged = contracts.unchanged("The tokens and the table are not modified.")
     test_follows_device = contracts.device("The rows are on the device of the table.")
 
     @contracts.points(0.5, property=True)

@@ -35,8 +35,8 @@ class TestProjectQKV(contracts.Graders):
         essential=True,
     )
     test_gradients = contracts.gradients("Gradients flow back to the inputs and to all three weights.")
-    test_float64_stays_exact = contracts.float64("The projections of float64 inputs are as exact as float64 is.")
-    test_inputs_are_unchanged = contracts.unchanged("Inputs and weights are left as they were.")
+    test_float64_stays_exact = contracts.float64("For float64 inputs the projections have float64 precision.")
+    test_inputs_are_unchanged = contracts.unchanged("The inputs and the weights are not modified.")
     test_follows_device = contracts.device("The projections are computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The results have the dtype of the inputs.")
 
@@ -49,7 +49,7 @@ class TestLinearProjection(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_shapes_of_the_worked_example(self, student, reference, rng):
-        """Six tokens of width 16 become width 24 with a (24, 16) weight, width 28 with a (28, 16) one."""
+        """Six vectors of width 16 get width 24 with a (24, 16) weight, and width 28 with a (28, 16) weight."""
         inputs = rng.randn(6, 16)
         for d_out in (24, 28):
             self.assert_agree(student, reference, inputs, rng.randn(d_out, 16))
@@ -66,8 +66,8 @@ class TestLinearProjection(contracts.Graders):
         in_each(inputs, lambda one: self.assert_agree(student, reference, one, weight))
 
     test_gradients = contracts.gradients("Gradients flow back to the inputs and to the weight.", of=(2, 5, 4, 3))
-    test_float64_stays_exact = contracts.float64("The projection of float64 inputs is as exact as float64 is.")
-    test_inputs_are_unchanged = contracts.unchanged("Inputs and weight are left as they were.")
+    test_float64_stays_exact = contracts.float64("For float64 inputs the projection has float64 precision.")
+    test_inputs_are_unchanged = contracts.unchanged("The inputs and the weight are not modified.")
     test_follows_device = contracts.device("The projection is computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
 
@@ -85,21 +85,21 @@ class TestAttentionScores(contracts.Graders):
         row=0,
     )
     test_every_query_meets_every_key = contracts.agree(
-        "Every query is scored against every key, also where there are more keys than queries.",
+        "Every query is scored against every key, even if there are more keys than queries.",
         [(5, 7, 4), (4, 4, 4), (1, 3, 2), (3, 1, 1)],
         public=True,
     )
     test_any_leading_dimensions = contracts.agree(
-        "Leading dimensions, such as those of a batch, stay apart.",
+        "Leading dimensions, such as a batch, are computed independently.",
         [(3, 5, 7, 4), (4, 4, 4, 4), (2, 3, 5, 7, 4), (3, 3, 3, 3, 3), (1, 1, 7, 4), (2, 1, 2, 1, 3, 2)],
         essential=True,
     )
     test_gradients_reach_queries_and_keys = contracts.gradients(
         "Gradients flow back to the queries and to the keys.", of=(2, 5, 7, 4)
     )
-    test_float64_stays_exact = contracts.float64("Scores of float64 inputs are as exact as float64 is.")
+    test_float64_stays_exact = contracts.float64("For float64 inputs the scores have float64 precision.")
     test_dtype_is_kept = contracts.dtype("The scores have the dtype of the queries.")
-    test_inputs_are_unchanged = contracts.unchanged("Queries and keys are left as they were.")
+    test_inputs_are_unchanged = contracts.unchanged("The queries and the keys are not modified.")
     test_follows_device = contracts.device("The scores are computed on the inputs' device.")
 
 
@@ -126,7 +126,7 @@ class TestScaledSoftmax(contracts.Graders):
 
     @contracts.points(2)
     def test_divided_by_the_root_of_d_k(self, student, reference, rng):
-        """The scores are divided by the square root of d_k, whatever the number of tokens."""
+        """The scores are divided by the square root of d_k, regardless of the number of tokens."""
         scores = rng.randn(5, 5, scale=3.0)
         in_each((3, 1, 12, 64), lambda d_k: self.assert_agree(student, reference, scores, d_k))
 
@@ -142,10 +142,10 @@ class TestScaledSoftmax(contracts.Graders):
     )
     test_gradients_reach_the_scores = contracts.gradients("Gradients flow back to the scores.", of=(2, 5, 7))
     test_float64_stays_exact = contracts.float64(
-        "Weights of float64 scores are as exact as float64 is.", d_k=EXACT_ROOT
+        "For float64 scores the weights have float64 precision.", d_k=EXACT_ROOT
     )
     test_dtype_is_kept = contracts.dtype("The weights have the dtype of the scores.")
-    test_inputs_are_unchanged = contracts.unchanged("The scores are left as they were.")
+    test_inputs_are_unchanged = contracts.unchanged("The scores are not modified.")
     test_follows_device = contracts.device("The weights are computed on the scores' device.")
 
 
@@ -163,18 +163,18 @@ class TestContextVectors(contracts.Graders):
         assert_close(row(student.context_vectors(weights, values), 0), golden([0.2996, 0.8053]))
 
     test_other_weights = contracts.agree(
-        "Row i blends the values by query i's weights; there may be more keys than queries.",
+        "Row i is the sum of the values times query i's weights; there may be more keys than queries.",
         [(5, 7, 3), (4, 4, 4), (1, 3, 2), (3, 1, 1)],
         public=True,
     )
     test_any_leading_dimensions = contracts.agree(
-        "Leading dimensions, such as those of a batch, stay apart.",
+        "Leading dimensions, such as a batch, are computed independently.",
         [(3, 5, 7, 2), (4, 4, 4, 4), (2, 3, 5, 7, 2), (3, 3, 3, 3, 3), (1, 1, 7, 1), (2, 1, 2, 1, 3, 2)],
         essential=True,
     )
     test_gradients = contracts.gradients("Gradients flow back to the weights and to the values.", of=(2, 5, 7, 3))
-    test_float64_stays_exact = contracts.float64("Context vectors of float64 values are as exact as float64 is.")
-    test_inputs_are_unchanged = contracts.unchanged("Weights and values are left as they were.")
+    test_float64_stays_exact = contracts.float64("For float64 values the context vectors have float64 precision.")
+    test_inputs_are_unchanged = contracts.unchanged("The weights and the values are not modified.")
     test_follows_device = contracts.device("Context vectors are computed on the values' device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
 
@@ -201,9 +201,9 @@ class TestSingleQueryAttention(contracts.Graders):
     )
     test_gradients = contracts.gradients("Gradients flow back to the query, the keys and the values.")
     test_float64_stays_exact = contracts.float64(
-        "The result for float64 inputs is as exact as float64 is.", of=(7, EXACT_ROOT, 3)
+        "For float64 inputs the result has float64 precision.", of=(7, EXACT_ROOT, 3)
     )
-    test_inputs_are_unchanged = contracts.unchanged("Query, keys and values are left as they were.")
+    test_inputs_are_unchanged = contracts.unchanged("The query, the keys and the values are not modified.")
     test_follows_device = contracts.device("The result is computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
 
@@ -223,13 +223,13 @@ class TestScaledDotProductAttention(contracts.Graders):
         assert_close(row(context, 1), golden([0.3061, 0.8210]))
 
     test_other_widths = contracts.agree(
-        "Queries and keys may differ in number, keys and values in width.",
+        "Queries and keys may differ in number, and keys and values in width.",
         [(5, 7, 5, 3), (5, 5, 8, 8), (4, 4, 3, 3), (1, 3, 2, 1)],
         queries=2.0,
         public=True,
     )
     test_any_leading_dimensions = contracts.agree(
-        "Leading dimensions, such as those of a batch, stay apart.",
+        "Leading dimensions, such as a batch, are computed independently.",
         [(3, 5, 7, 3, 2), (3, 3, 3, 3, 3), (2, 3, 5, 7, 5, 2), (3, 3, 3, 3, 3, 3), (2, 1, 2, 1, 3, 5, 1)],
         essential=True,
     )
@@ -238,9 +238,9 @@ class TestScaledDotProductAttention(contracts.Graders):
     )
     test_gradients = contracts.gradients("Gradients flow back to queries, keys and values.", of=(2, 5, 7, 6, 3))
     test_float64_stays_exact = contracts.float64(
-        "The result for float64 inputs is as exact as float64 is.", of=(5, 7, EXACT_ROOT, 3)
+        "For float64 inputs the result has float64 precision.", of=(5, 7, EXACT_ROOT, 3)
     )
-    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are left as they were.")
+    test_inputs_are_unchanged = contracts.unchanged("Queries, keys and values are not modified.")
     test_follows_device = contracts.device("The result is computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
 
@@ -257,15 +257,15 @@ class TestScoreVariance(contracts.Graders):
         (golden(17.4690), golden(1.0918)),
     )
     test_other_shapes = contracts.agree(
-        "It is the variance of all scores together, for any leading dimensions.",
+        "The variance is taken over all scores together, for any leading dimensions.",
         [(3, 4, 5), (2, 3, 3, 4), (3, 3, 3, 3), (2, 2, 3, 4, 9)],
         essential=True,
         public=True,
     )
     test_gradients = contracts.gradients("Gradients flow back to queries and keys.")
     test_float64_stays_exact = contracts.float64(
-        "Variances of float64 inputs are as exact as float64 is.", of=(2, 3, 5, EXACT_ROOT)
+        "For float64 inputs the variances have float64 precision.", of=(2, 3, 5, EXACT_ROOT)
     )
-    test_inputs_are_unchanged = contracts.unchanged("Queries and keys are left as they were.")
+    test_inputs_are_unchanged = contracts.unchanged("The queries and the keys are not modified.")
     test_follows_device = contracts.device("The variances are computed on the inputs' device.")
     test_dtype_is_kept = contracts.dtype("The results have the dtype of the inputs.")
