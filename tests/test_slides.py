@@ -63,7 +63,7 @@ def test_each_picture_and_number_that_a_cell_makes_is_there(pages):
     ]
     drawing = [one for one in calls if "plt.show()" in one or one.startswith("draw(")]
     pictures = [one for _, page in pages for one in re.findall(r'<img[^>]* src="data:image/png;base64,([^"]+)"', page)]
-    assert len(drawing) == len(pictures) == 2
+    assert len(drawing) == len(pictures) == 3
     tensors = sum(text.count("tensor([") for text, _ in pages)
     assert tensors >= sum(one.count("lambda") for one in calls) - 2  # those of `draw`
     assert any("tensor([0.9544" in text and "1.0865" in text and "What yours gives" in text for text, _ in pages)
