@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Self-attention with trainable weights
 #
-# A word means little on its own. *Bank* beside *river* is one thing, beside *loan* another.
-# Self-attention lets every token of a sequence look at every other one and take from each as much as it needs. With
-# trainable weights it can learn what to look for.
+# The meaning of a word depends on its neighbours: a *bank* next to *river* is not the *bank* next to *loan*. With
+# self-attention every token of a sequence collects information from all tokens. With trainable weights it can learn
+# what to look for.
 #
 # In this notebook you build it from words to a module:
 #
@@ -14,14 +14,22 @@
 # 5. **modules** with trainable weights that do all of it;
 # 6. **a task**: your attention learns to reverse a row of digits.
 #
-# Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
-# made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
-# from the first minute on. Where you are stuck, `hint("scaled_softmax")` gives you a question; call it again for more.
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. The pictures and numbers in this notebook
+# come from *your* functions: once you have written one, run the cells below it again. *Run All* works from the start;
+# for what is missing it prints `not written yet`. If you are stuck, `hint("scaled_softmax")` asks you a question that
+# helps; call it again for more.
+
+# %% [markdown]
+# <details><summary>What is tested in every exercise</summary>
 #
-# What holds for every exercise here: the output has its inputs' dtype and device, inputs are left unchanged, and
-# gradients can flow to every input and parameter. Large scores, in the thousands, give no NaN. A leading `...` in a
-# shape stands for any number of dimensions. The functions may not call the library's attention
-# (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`): it is what you are writing. The two classes may.
+# - The output has the dtype and the device of the inputs, and the inputs are not modified.
+# - Gradients flow to every input and parameter.
+# - Scores in the thousands give no NaN.
+# - Float64 inputs give results with float64 precision.
+# - The functions may not call the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`): you
+#   are writing it yourself. The two classes may.
+#
+# </details>
 
 # %% locked="setup"
 import math
@@ -34,6 +42,18 @@ from torch import nn
 from attention_check import buggy, check, draw, example, guess, hint, show
 
 # %% [markdown]
+# Here is what self-attention is for, in numbers. The first number of a vector says how much the word has to do with
+# water, the second how much with money. *Bank* has to do with both. Now 40 % of a neighbour's vector is mixed into it:
+
+# %%
+river, bank, loan = torch.tensor([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
+print("bank next to river:", 0.6 * bank + 0.4 * river)
+print("bank next to loan: ", 0.6 * bank + 0.4 * loan)
+
+# %% [markdown]
+# The same word gets two different vectors. In attention, shares such as 0.6 and 0.4 are not given: they are computed
+# from the words, with weights that are trained.
+#
 # **Tools of this unit**
 #
 # | tool | what it does | shapes |
@@ -41,14 +61,16 @@ from attention_check import buggy, check, draw, example, guess, hint, show
 # | `text.replace(a, b)`, `text.split()`, `sorted(set(words))` | Python's own, for words | |
 # | `table[tokens]` | rows of a table, one for each index | `(V, d)` by `(T,)` is `(T, d)` |
 # | `a @ b` | matrix product; leading dimensions are a batch | `(b, 5, 4) @ (b, 4, 7)` is `(b, 5, 7)` |
-# | `x.transpose(-2, -1)` | swaps the last two dimensions, whatever comes before | `(b, 7, 4)` becomes `(b, 4, 7)` |
+# | `x.transpose(-2, -1)` | swaps the last two dimensions | `(b, 7, 4)` becomes `(b, 4, 7)` |
 # | `torch.softmax(x, dim=-1)` | weights that sum to 1 along a dimension | the same shape |
 # | `x ** 0.5` | the square root | the same shape |
 # | `nn.Parameter(x)` | a tensor that an optimizer trains | the same shape |
-# | `with torch.no_grad():` | what is done below it leaves no trace for gradients | |
+# | `with torch.no_grad():` | no gradients are computed for the indented lines | |
 #
-# A **module** is a class that keeps its parameters, and says in `forward` what a call does. This one has a single
-# number to learn:
+# A leading `...` in a shape stands for any number of dimensions.
+#
+# A **module** is a class that stores its parameters, and whose method `forward` defines what a call does. This one has
+# a single trainable number:
 #
 # ```python
 # class Scale(nn.Module):
@@ -63,23 +85,39 @@ from attention_check import buggy, check, draw, example, guess, hint, show
 # %% [markdown]
 # ## 1. From words to embeddings
 #
-# A model sees numbers. A **vocabulary** gives each distinct word one: for *"Life is short, eat dessert first"* it is
-# `{"Life": 0, "dessert": 1, "eat": 2, "first": 3, "is": 4, "short": 5}`. Words are sorted as Python sorts them,
-# capitals first. Commas are dropped (not replaced by a space), and `split()` cuts at any white space. A word that
-# appears twice gets one number, and there are no gaps between the numbers.
+# A model computes with numbers. A **vocabulary** gives each distinct word a number: for *"Life is short, eat dessert
+# first"* it is `{"Life": 0, "dessert": 1, "eat": 2, "first": 3, "is": 4, "short": 5}`. Words are sorted as Python sorts
+# them, capitals first. Commas are removed before the sentence is split at white space.
 
 # %% exercise="build_vocab" points=1
 
 # %% [markdown]
-# With a vocabulary a sentence becomes a tensor of **tokens**. The sentence above becomes `0 4 5 2 1 3`: *Life* is 0,
-# *is* is 4, and so on. The tensor has dtype int64, which is what an embedding layer looks up. A word that the
-# vocabulary does not know raises a `KeyError`: better now than a wrong word later.
+# <details><summary>What is tested</summary>
+#
+# - A word that appears twice gets one number, and no number is skipped.
+# - Only commas are removed, and not replaced by a space: `Yes,no` becomes `Yesno`, and `end.` keeps its full stop.
+# - Any white space separates words: several spaces, tabs, line ends.
+#
+# </details>
+
+# %% [markdown]
+# With a vocabulary, a sentence becomes a tensor of **tokens**. The sentence above becomes `0 4 5 2 1 3`: *Life* is 0,
+# *is* is 4, and so on. The tensor has dtype int64, which an embedding layer needs. A word that is not in the vocabulary
+# raises a `KeyError`.
 
 # %% exercise="encode" points=1
 
 # %% [markdown]
-# Each token is then looked up in a table with one row for each word of the vocabulary: its **embedding**. The numbers
-# in the table are weights, and are trained like all others.
+# <details><summary>What is tested</summary>
+#
+# - Any vocabulary, also one whose numbers have gaps. Commas and white space are treated as in `build_vocab`.
+# - A sentence of one word gives a tensor of shape `(1,)`.
+#
+# </details>
+
+# %% [markdown]
+# Each token is then looked up in a table with one row for each word of the vocabulary. That row is its **embedding**.
+# The numbers in the table are trained like all other weights.
 #
 # | tensor | shape |
 # |---|---|
@@ -90,7 +128,7 @@ from attention_check import buggy, check, draw, example, guess, hint, show
 # With the table that seed 123 draws for six words of width 16, the row of *Life* begins
 # `0.3374 -0.1778 -0.3035 -0.5880`.
 #
-# **Guess first**: a word stands twice in the sentence. How many different embeddings does it have there?
+# **Guess first**: a word appears twice in the sentence. How many different embeddings does it have there?
 
 # %%
 guess("same_word_twice", ...)
@@ -98,14 +136,30 @@ guess("same_word_twice", ...)
 # %% exercise="embed" points=1
 
 # %% [markdown]
-# `nn.Embedding` is such a table in a module. Yours, on its table:
+# <details><summary>What is tested</summary>
+#
+# - Any numbers of tokens, rows and columns; a token may appear several times, and then its row gets the sum of the
+#   gradients.
+# - A token of `V` or more raises an `IndexError` (the `RuntimeError` of `F.one_hot` is right too). Negative tokens are
+#   not tested.
+#
+# </details>
+
+# %% [markdown]
+# `nn.Embedding` is such a table in a module. Your function, applied to its table, should give the same rows:
 
 # %%
 torch.manual_seed(123)
 embedding = nn.Embedding(6, 16)
 tokens = torch.tensor([0, 4, 5, 2, 1, 3])
-show(lambda: embed(tokens, embedding.weight)[:, :4])
-show(lambda: torch.equal(embed(tokens, embedding.weight), embedding(tokens)))
+show(
+    {
+        "first columns": lambda: embed(tokens, embedding.weight)[:, :4],
+        "all equal to nn.Embedding's": lambda: torch.equal(
+            embed(tokens, embedding.weight), embedding(tokens)
+        ),
+    }
+)
 
 # %% [markdown]
 # ## 2. Queries, keys and values
@@ -126,8 +180,8 @@ X = torch.tensor(
 )
 
 # %% [markdown]
-# Every token plays three parts, each made from its embedding by a matrix of trainable weights:
-# as a **query** it asks, as a **key** it says what it has to offer, as a **value** it gives.
+# Three matrices of trainable weights turn the embedding of each token into three vectors. Its **query** says what the
+# token looks for, its **key** says what it can be found by, and its **value** is what other tokens get from it.
 #
 # $$Q = X W_q \qquad K = X W_k \qquad V = X W_v$$
 #
@@ -143,7 +197,7 @@ X = torch.tensor(
 # %%
 torch.manual_seed(123)
 W_query, W_key, W_value = (torch.rand(3, 2) for _ in range(3))
-print(W_query, W_key, W_value, sep="\n")
+print("W_query", W_query, "W_key", W_key, "W_value", W_value, sep="\n")
 
 # %% [markdown]
 # With them the query of *journey* is `[0.4306, 1.4551]`, its key `[0.4433, 1.1419]`, its value `[0.3951, 1.0037]`.
@@ -151,17 +205,37 @@ print(W_query, W_key, W_value, sep="\n")
 # %% exercise="project_qkv" points=2
 
 # %% [markdown]
-# Yours, for all six words:
-
-# %%
-show(lambda: project_qkv(X, W_query, W_key, W_value))
+# <details><summary>What is tested</summary>
+#
+# - Values may be wider or narrower than queries and keys. Square weights are not transposed.
+#
+# </details>
 
 # %% [markdown]
-# Some code, `nn.Linear` among it, stores its weight the other way round: `(d_out, d_in)`, one row for each output. Then
-# the product needs the transposed weight. Six tokens of width 16 become `(6, 24)` with a `(24, 16)` weight, and
-# `(6, 28)` with a `(28, 16)` one.
+# Your results for all six words:
+
+# %%
+show(
+    {
+        "queries": lambda: project_qkv(X, W_query, W_key, W_value)[0],
+        "keys": lambda: project_qkv(X, W_query, W_key, W_value)[1],
+        "values": lambda: project_qkv(X, W_query, W_key, W_value)[2],
+    }
+)
+
+# %% [markdown]
+# `nn.Linear` stores its weight transposed, with shape `(d_out, d_in)`: one row for each output. The product then needs
+# the transpose of the weight. Six tokens of width 16 become `(6, 24)` with a `(24, 16)` weight, and `(6, 28)` with a
+# `(28, 16)` weight.
 
 # %% exercise="linear_projection" points=1
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - The inputs may have any number of leading dimensions, or none. A square weight is transposed like any other.
+#
+# </details>
 
 # %% [markdown]
 # ## 3. Scores and weights
@@ -178,21 +252,27 @@ show(lambda: project_qkv(X, W_query, W_key, W_value))
 # | `keys` | `(..., Tk, d_k)` |
 # | scores | `(..., Tq, Tk)` |
 #
-# `Tq` is the number of queries and `Tk` that of keys. Here both are 6, as every word asks every word. They differ where
-# one sequence asks another: a translation its original, or one new word all that came before it.
+# `Tq` is the number of queries and `Tk` the number of keys. Here both are 6. They differ if the queries come from one
+# sequence and the keys from another, for example from a translation and its original.
 #
-# For *journey* as query and key the score is about 0.4306 · 0.4433 + 1.4551 · 1.1419, which is 1.8524 before rounding.
+# For *journey* as query and key, the score is 0.4306 · 0.4433 + 1.4551 · 1.1419, or 1.8524 if all digits are kept.
 #
-# Mind the leading dimensions: a batch of sequences has shape `(b, T, d_k)`, and tokens of one sequence
-# never meet those of another.
+# A batch of sequences has shape `(b, T, d_k)`; a query is only scored against the keys of its own sequence.
 #
-# **Guess first**: is the score of *journey* asking *Your* the same as that of *Your* asking *journey*? Guess `"yes"` or
-# `"no"`.
+# **Guess first**: is the score of the query *journey* with the key *Your* the same as that of the query *Your* with the
+# key *journey*? Guess `"yes"` or `"no"`.
 
 # %%
 guess("symmetric", ...)
 
 # %% exercise="attention_scores" points=3
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - More keys than queries, and fewer. Any number of leading dimensions, also of equal sizes or of size 1.
+#
+# </details>
 
 # %% [markdown]
 # The six words' scores should be
@@ -216,14 +296,14 @@ def scores_of_words() -> torch.Tensor:
     return attention_scores(queries, keys)
 
 
-show(scores_of_words)
+show({"scores, a row for each query": scores_of_words})
 
 # %% [markdown]
-# Scores become **weights** by softmax: every weight is positive, and each query's weights sum to 1.
+# Softmax turns scores into **weights**: every weight is positive, and each query's weights sum to 1.
 #
-# But softmax is sensitive to the size of what goes in. Here are the same five numbers as they are, times 8, and times
-# 32. Below each picture is how strongly its weights still answer to a change of what goes into the softmax (the norm of
-# its matrix of derivatives).
+# But the size of the scores matters. Here is the softmax of five scores, of 8 times these scores, and of 32 times. The
+# *sensitivity* below each picture is the norm of the matrix of derivatives of the weights by the scores: how much the
+# weights change if the scores change a little.
 
 # %% drawing=true
 numbers = [0.1, -0.2, 0.3, -0.2, 0.5]
@@ -234,21 +314,21 @@ for ax, factor in zip(axes, (1, 8, 32)):
     gradient = (shares.diag() - shares.outer(shares)).norm()
     bars = ax.bar(range(5), shares.tolist())
     ax.bar_label(bars, fmt="%.4f", fontsize=8)
-    ax.set_title(f"softmax of the numbers times {factor}")
+    ax.set_title(f"scores times {factor}")
     ax.set_xticks(range(5), [f"{number * factor:.1f}" for number in numbers])
-    ax.set_xlabel(f"answers by {gradient:.3f}")
+    ax.set_xlabel(f"score\nsensitivity {gradient:.3f}")
 axes[0].set_ylim(0, 1.12)
 axes[0].set_ylabel("weight")
 fig.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Times 8, four fifths of the weight are on one number; times 32 nearly all of it is, and next to no gradient is left to
-# learn from. At the start of training weights should be **diffuse**: a token that takes everything from one other is a
-# copy of it, and which one it copies was decided by chance.
+# Times 8, four fifths of the weight are on one score. Times 32, nearly all of it is, and hardly any gradient flows back
+# through the softmax: training is slow. At the start of training, weights should be **diffuse**. A token that takes
+# everything from one other token only copies it, and before training it is chance which one it copies.
 #
-# And dot products grow by themselves. Where the entries of queries and keys are independent, with mean 0 and
-# variance 1, each product of two of them has variance 1, and a score is a sum of $d_k$ of those.
+# Dot products grow with the width. If the entries of queries and keys are independent, with mean 0 and variance 1, then
+# each product of two entries has variance 1. A score is a sum of $d_k$ such products.
 #
 # **Guess first**: what is the variance of a score for $d_k = 64$?
 
@@ -256,7 +336,8 @@ plt.show()
 guess("variance_of_a_score", ...)
 
 # %% [markdown]
-# So attention divides by $\sqrt{d_k}$ first (in Python `d_k ** 0.5`), which keeps the variance near 1 for every width:
+# So attention divides by $\sqrt{d_k}$ first (in Python `d_k ** 0.5`). For such entries the variance is then 1 at every
+# width:
 #
 # $$\alpha_{ij} = \operatorname{softmax}_j\!\left(\frac{\omega_{ij}}{\sqrt{d_k}}\right)$$
 #
@@ -266,7 +347,14 @@ guess("variance_of_a_score", ...)
 # %% exercise="scaled_softmax" points=4
 
 # %% [markdown]
-# All rows, as they should be, and yours:
+# <details><summary>What is tested</summary>
+#
+# - Several values of `d_k`, which need not be the number of tokens, and any number of leading dimensions.
+#
+# </details>
+
+# %% [markdown]
+# All rows as they should be, and yours:
 #
 # | | Your | journey | starts | with | one | step |
 # |---|---|---|---|---|---|---|
@@ -278,12 +366,12 @@ guess("variance_of_a_score", ...)
 # | **step** | 0.1557 | 0.2092 | 0.2048 | 0.1419 | 0.1089 | 0.1794 |
 
 # %%
-show(lambda: scaled_softmax(scores_of_words(), 2))
+show({"weights, a row for each query": lambda: scaled_softmax(scores_of_words(), 2)})
 
 # %% [markdown]
 # ## 4. Context vectors
 #
-# Each query's context vector is the sum of the values, each times its weight:
+# Each query's context vector is the sum of all values, each multiplied by its weight:
 #
 # $$\mathbf{z}_i = \sum_j \alpha_{ij} \, \mathbf{v}_j$$
 #
@@ -293,13 +381,20 @@ show(lambda: scaled_softmax(scores_of_words(), 2))
 # %% exercise="context_vectors" points=2
 
 # %% [markdown]
-# Eight down. **Have a rest**: you now have every piece of attention. What follows puts the pieces together.
+# <details><summary>What is tested</summary>
 #
-# First from end to end for **one query**: its scores with all keys, scaled; their softmax; the weighted sum of the
-# values. `query` is `(d_k,)`, `keys` is `(T, d_k)`, `values` is `(T, d_v)`, and the result `(d_v,)`. Values may have
-# another width than keys. The check takes *"Life is short, eat dessert first"* with keys of width 24 and values of
-# width 28; there the query *is* has the scores `8.5808 -7.6597 3.2558 1.0395 11.1466 -0.4800` and gives the six words
-# the weights `0.2912 0.0106 0.0982 0.0625 0.4917 0.0458`. The context vector begins `-1.5993 0.0156 1.2670`.
+# - More keys than queries, and fewer. Any number of leading dimensions. Weights need not sum to 1.
+#
+# </details>
+
+# %% [markdown]
+# Eight exercises are done. **Take a break**: you have every piece of attention. Now you put the pieces together.
+#
+# First for **one query**: its scores with all keys, scaled; their softmax; the weighted sum of the values. `query` is
+# `(d_k,)`, `keys` is `(T, d_k)`, `values` is `(T, d_v)`, and the result is `(d_v,)`. Values may be wider or
+# narrower than keys. Take *"Life is short, eat dessert first"* with keys of width 24 and values of width 28: the query
+# *is* has the scores `8.5808 -7.6597 3.2558 1.0395 11.1466 -0.4800`, and the six words get the weights
+# `0.2912 0.0106 0.0982 0.0625 0.4917 0.0458`. The context vector begins `-1.5993 0.0156 1.2670`.
 #
 # **Guess first**: all keys are the same. What is the context vector: `"the mean"` of the values, `"the first"` of them,
 # or `"zero"`?
@@ -310,31 +405,51 @@ guess("equal_keys", ...)
 # %% exercise="single_query_attention" points=3
 
 # %% [markdown]
-# Then for **all queries**, with any leading dimensions. This is the formula that everything else is built on:
+# <details><summary>What is tested</summary>
+#
+# - The context vector of the query *is* above. Other numbers of tokens, with values wider or narrower than keys.
+#
+# </details>
+
+# %% [markdown]
+# Then for **all queries**, with any leading dimensions. All later units build on this formula:
 #
 # $$\operatorname{Attention}(Q, K, V) = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
 #
-# PyTorch has a function of the same name; here you write it, without the library's attention.
+# PyTorch has a function of the same name. Here you write it yourself.
 
 # %% exercise="scaled_dot_product_attention" points=3
 
 # %% [markdown]
-# **A bug hunt.** Here is a `scaled_dot_product_attention` that somebody else wrote. You can call it, not read it. It
-# takes `(Tq, d_k)`, `(Tk, d_k)` and `(Tk, d_v)` to `(Tq, d_v)`, as it should, and here it is right:
+# <details><summary>What is tested</summary>
+#
+# - Numbers of queries and of keys that differ, widths of keys and of values that differ, and equal ones.
+# - Any number of leading dimensions, also of equal sizes or of size 1.
+#
+# </details>
+
+# %% [markdown]
+# **A bug hunt.** Somebody else wrote this `scaled_dot_product_attention`. You can call it, but not read it. For this
+# input its result is right:
 
 # %%
 wrong = buggy("scaled_dot_product_attention")
-wrong(X[:1], X[:2], X[:2])
+show({"the wrong attention": lambda: wrong(X[:1], X[:2], X[:2])})
 
 # %% [markdown]
-# Find an input that gives it away: `queries`, `keys` and `values`, two dimensions each, `float32` and finite, with at
-# most twelve numbers in all three **together**, on which `wrong(queries, keys, values)` and the right result differ by
-# more than 0.001 somewhere. Before you try inputs, read the formula again: what in it could be taken from the wrong
-# tensor, and which inputs would not show that?
-#
-# The check compares `wrong` with your own `scaled_dot_product_attention`, so write that first.
+# Find an input for which its result is wrong: `queries` `(Tq, d_k)`, `keys` `(Tk, d_k)` and `values` `(Tk, d_v)`. Read
+# the formula again: what in it could be taken from the wrong tensor, and which inputs would not show that?
 
 # %% exercise="hunt_scaled_dot_product_attention" points=2
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - All three tensors **together** have at most twelve numbers, all finite, dtype float32.
+# - `wrong(queries, keys, values)` and the right result differ by more than 0.001 in at least one element.
+# - The check compares `wrong` with your own `scaled_dot_product_attention`, so write that first.
+#
+# </details>
 
 # %% [markdown]
 # Measure what the scaling does. `score_variance` returns two 0-d tensors: the variance (`Tensor.var()`) of all raw
@@ -344,7 +459,15 @@ wrong(X[:1], X[:2], X[:2])
 # %% exercise="score_variance" points=2
 
 # %% [markdown]
-# What your function measures, for widths from 1 to 128:
+# <details><summary>What is tested</summary>
+#
+# - The variance is taken over all scores together, for any number of leading dimensions.
+# - The results are 0-d tensors with gradients, not Python numbers.
+#
+# </details>
+
+# %% [markdown]
+# What your function measures for widths from 1 to 128, with 500 queries and 500 keys of independent entries:
 
 
 # %% drawing=true
@@ -353,15 +476,17 @@ def variances_by_width() -> None:
     generator = torch.Generator().manual_seed(0)
     measured = []
     for d_k in widths:
-        queries, keys = (torch.randn(64, d_k, generator=generator) for _ in range(2))
+        queries, keys = (torch.randn(500, d_k, generator=generator) for _ in range(2))
         raw, scaled = score_variance(queries, keys)
         measured.append((raw.item(), scaled.item()))
-        print(f"d_k = {d_k:3}: {raw:6.2f} raw, {scaled:.2f} scaled")
+        print(f"d_k = {d_k:3}: variance {raw:6.2f} raw, {scaled:.2f} scaled")
     _, ax = plt.subplots(figsize=(5.5, 3))
     lines = ax.plot(widths, measured, "o-")
     ax.legend(lines, ["scores", "scores divided by sqrt(d_k)"])
     ax.set_xscale("log", base=2)
     ax.set_yscale("log", base=2)
+    ax.set_xticks(widths, widths)
+    ax.set_yticks(widths, widths)
     ax.set_xlabel("d_k")
     ax.set_ylabel("variance")
     plt.show()
@@ -372,8 +497,8 @@ show(variances_by_width)
 # %% [markdown]
 # ## 5. Modules with trainable weights
 #
-# Now all of it in one `nn.Module`. The three weight matrices are parameters, drawn with `torch.rand` and so between
-# 0 and 1; create `W_query`, `W_key`, `W_value` in this order, so that a seed means the same to all of us.
+# Now all of it in one `nn.Module`. The three weight matrices are parameters, drawn with `torch.rand`. Create `W_query`,
+# `W_key`, `W_value` in this order, so that one seed gives everybody the same weights.
 #
 # | step | shape |
 # |---|---|
@@ -393,26 +518,36 @@ show(variances_by_width)
 
 # %% exercise="SelfAttention_v1" points=5
 
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - The parameters have these names and shapes, and different seeds give different weights.
+# - With given weights, the right context vectors: for `d_in` and `d_out` that differ or are equal, for one token, and
+#   for several calls with sequences of different lengths. `x` is one sequence; a batch is not tested.
+# - After `.to(torch.float64)` the result has float64 precision, and the module works on another device.
+#
+# </details>
+
 # %%
 torch.manual_seed(123)
-show(lambda: SelfAttention_v1(3, 2)(X))
+show({"context vectors": lambda: SelfAttention_v1(3, 2)(X)})
 
 # %% [markdown]
-# In practice the projections are `nn.Linear` layers. Why not plain parameters?
+# In practice the projections are mostly `nn.Linear` layers. Why not plain parameters?
 #
 # | | `nn.Parameter` | `nn.Linear` |
 # |---|---|---|
-# | what it is | a tensor that is trained | a layer: such a tensor, and what to do with it |
+# | what it is | a trained tensor | a layer: a trained tensor and the operation that uses it |
 # | the product | you write it | `layer(x)` |
-# | storage | as you like, here `(d_in, d_out)` | `(d_out, d_in)`, transposed for you |
-# | a bias | a second parameter, added by you | `bias=True` |
-# | first values | yours; `torch.rand` makes all of them positive | small, of both signs, fit for the width |
+# | storage | as you like, here `(d_in, d_out)` | `(d_out, d_in)`; the layer transposes it |
+# | a bias | a second parameter, which you add | `bias=True` |
+# | first values | as you draw them; `torch.rand` makes all of them positive | of both signs, smaller if `d_in` is large |
 # | `print(module)` | does not show it | shows its widths |
-# | speed | as fast as what you write | the library's own fast path, bias and all |
+# | computation | product and bias are two operations | product and bias are one operation, `F.linear` |
 # | saved models | under the name you gave it | as `name.weight` and `name.bias`, which other code expects |
 #
-# `SelfAttention_v2` is the same module with layers `W_query`, `W_key` and `W_value`, created in this order; `qkv_bias`
-# says whether they have a bias. Built under seed 789, the context vectors are
+# `SelfAttention_v2` is the same module with layers `W_query`, `W_key` and `W_value`, created in this order. They have a
+# bias only if `qkv_bias` is true. Built under seed 789, the context vectors are
 #
 # | Your | journey | starts | with | one | step |
 # |---|---|---|---|---|---|
@@ -420,51 +555,63 @@ show(lambda: SelfAttention_v1(3, 2)(X))
 
 # %% exercise="SelfAttention_v2" points=4
 
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - The same as for `SelfAttention_v1`, and a bias with `qkv_bias=True`: the result uses it, and gradients reach it.
+#
+# </details>
+
 # %%
 torch.manual_seed(789)
-show(lambda: SelfAttention_v2(3, 2)(X))
+show({"context vectors": lambda: SelfAttention_v2(3, 2)(X)})
 
 # %% [markdown]
-# Do the two classes do the same? Give them the same weights and see. `copy_weights(v1, v2)` writes those of a
-# `SelfAttention_v1` into a `SelfAttention_v2`, so that both give the same outputs, and returns nothing. Afterwards the
-# two have nothing in common: training one leaves the other as it is. A bias that the layers of `v2` have becomes 0.
+# Do the two classes compute the same? Give them the same weights and see. `copy_weights(v1, v2)` copies the weights of
+# a `SelfAttention_v1` into a `SelfAttention_v2`, so that both give the same outputs, and returns nothing. They must be
+# copies: if `v1` is trained later, `v2` stays as it is. If the layers of `v2` have a bias, it becomes 0.
 
 # %% exercise="copy_weights" points=2
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Any widths, also equal ones and 1. Weights in float64 are copied with float64 precision.
+# - `v1` is not modified, and `v2` keeps its own parameters, which can still be trained.
+#
+# </details>
 
 
 # %%
 def largest_difference() -> torch.Tensor:
-    """How far the outputs of the two classes are apart, with the same weights."""
+    """Return how far the outputs differ if both classes have the same weights."""
     v1, v2 = SelfAttention_v1(3, 2), SelfAttention_v2(3, 2)
     copy_weights(v1, v2)
     return (v1(X) - v2(X)).abs().max()
 
 
-show(largest_difference)
+show({"largest difference of the outputs": largest_difference})
 
 # %% [markdown]
 # ## What attention looks like
 #
-# The weights of the worked example, as your functions make them: row *journey* says how much *journey* takes from each
-# word. All rows look alike. The weights are not trained, and `torch.rand` draws positive numbers only: all embeddings
-# are positive too, and so all queries point much the same way.
+# The scores and weights of the worked example, made by your functions. Row *journey* shows how much *journey* takes
+# from each word. All rows look alike, because nothing is trained yet: `torch.rand` draws only positive numbers, the
+# embeddings are positive too, and so all queries point in similar directions.
 
 # %%
-draw(
-    {
-        "scores": scores_of_words,
-        "weights": lambda: scaled_softmax(scores_of_words(), 2),
-    },
-    words,
-)
+draw({"scores": scores_of_words}, words)
+
+# %%
+draw({"weights": lambda: scaled_softmax(scores_of_words(), 2)}, words)
 
 # %% [markdown]
 # ## 6. Train it and look
 #
-# Now let attention learn. The task: reverse six digits, so `3 1 4 1 5 9` becomes `9 5 1 4 1 3`. Each place has a query
-# and a key of its own, drawn by chance at first, and the digits are the values. What place 0 should learn is to ask for
-# place 5, and so on. Your `scaled_dot_product_attention` does the rest: the context vector of a place is its share of
-# each digit, and the loss is small where the right digit's share is large.
+# Now let attention learn. The task: reverse six digits, so `3 1 4 1 5 9` becomes `9 5 1 4 1 3`. Each of the six
+# positions has its own query and key, which are drawn at random and then trained. The digits are the values. Position 0
+# should learn to attend to position 5, position 1 to position 4, and so on. With your `scaled_dot_product_attention`,
+# the context vector of a position says how much it takes of each digit. The loss is small if the right digit gets most.
 #
 # **Guess first**: what will the weights look like after training? `"diagonal"`, `"anti-diagonal"` or `"uniform"`?
 
@@ -481,11 +628,11 @@ def reverse_six_digits(
     offer: torch.Tensor,
     longer: float = 1,
 ) -> None:
-    """Train queries, made longer, and keys of six places to reverse rows of digits."""
+    """Train queries, times `longer`, and keys of six positions to reverse digits."""
     optimizer = torch.optim.Adam([ask, offer], lr=0.1)
     for step in range(61):
         digits = torch.randint(10, (64, 6))
-        queries, keys = (places.expand(64, 6, -1) for places in (longer * ask, offer))
+        queries, keys = (rows.expand(64, 6, -1) for rows in (longer * ask, offer))
         values = F.one_hot(digits, 10).float()  # (64, 6, 10)
         shares = scaled_dot_product_attention(queries, keys, values)  # (64, 6, 10)
         of_right = shares.gather(-1, digits.flip(-1)[..., None])
@@ -495,7 +642,7 @@ def reverse_six_digits(
         optimizer.step()
         if step % 20 == 0:
             right = (shares.argmax(-1) == digits.flip(-1)).float().mean()
-            print(f"step {step:2}: loss {loss:.4f}, {right:.0%} of digits right")
+            print(f"step {step:2}: loss {abs(loss):.4f}, {right:.0%} of digits right")
 
 
 show(lambda: reverse_six_digits(ask, offer))
@@ -503,38 +650,44 @@ show(lambda: reverse_six_digits(ask, offer))
 
 # %%
 def trained_weights() -> torch.Tensor:
-    """What each place takes from each: context vectors of values that are one-hot."""
+    """Return the weights: they are the context vectors if the values are one-hot."""
     return scaled_dot_product_attention(ask, offer, torch.eye(6))
 
 
-draw({"after training": trained_weights}, [f"place {place}" for place in range(6)])
+draw({"after training": trained_weights}, [f"position {number}" for number in range(6)])
 
 # %% [markdown]
-# Nobody told it where to look: the loss asked for the right digit, and its gradient, through the softmax, moved each
-# query towards the key that it needed.
+# The loss does not say where to look. It only rewards the right digit, and its gradient, through the softmax, moves
+# each query towards the key that it needs.
 #
-# Did the root of $d_k$ have a part in it? Here are queries and keys of width 256, trained once as above and once with
-# queries 16 times as long, which undoes the division by the root of 256:
+# Does the square root of $d_k$ matter here? Below, queries and keys have width 256. They are trained once as above, and
+# once with queries 16 times as long, which cancels the division by the root of 256:
 
 
 # %% training="without_the_root"
-def wide_places() -> list[nn.Parameter]:
-    """Queries and keys of six places, of width 256."""
+def wide_positions() -> list[nn.Parameter]:
+    """Return queries and keys of six positions, of width 256."""
     torch.manual_seed(0)
     return [nn.Parameter(torch.randn(6, 256)) for _ in range(2)]
 
 
-print("with the root")
-show(lambda: reverse_six_digits(*wide_places()))
-print("without")
-show(lambda: reverse_six_digits(*wide_places(), longer=16))
+print("divided by the root:")
+show(lambda: reverse_six_digits(*wide_positions()))
+print("not divided:")
+show(lambda: reverse_six_digits(*wide_positions(), longer=16))
 
 # %% [markdown]
-# Without the root each place begins with nearly all of its weight on one other, decided by chance. Where that is the
-# wrong one, hardly any gradient is left to move it away.
+# Without the division, nearly all of a position's weight is on one position from the start, and chance decides which.
+# If it is the wrong one, hardly any gradient is left to change that.
 #
-# **In real models.** GPT-2 small has $d_k = 64$ in each head, so it divides by 8. Its queries, keys and values are made
-# by one linear layer of width 3 · 768 and cut apart, which is faster than three layers and otherwise the same.
+# **In real models** attention has several heads (unit 3), each with its own $d_k$:
+#
+# | model | width of a token | $d_k$ | scores are divided by | source |
+# |---|---|---|---|---|
+# | here | 3 | 2 | 1.41 | |
+# | Transformer (base) | 512 | 64 | 8 | Vaswani et al., *Attention Is All You Need*, 2017 |
+# | GPT-2 small | 768 | 64 | 8 | Radford et al., 2019, and its published code |
+# | Llama 3 8B | 4096 | 128 | 11.31 | Grattafiori et al., 2024 |
 
 # %% [markdown] written="why_scale" points=3
 # **In your own words** (a few sentences, read by a person): why are scores divided by the square root of $d_k$, and not
