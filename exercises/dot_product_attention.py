@@ -77,8 +77,8 @@ for word, row in zip(words, table.tolist()):
 # | `x.amax(dim, keepdim=True)` | the same with the largest number | `(4, 6)` becomes `(4, 1)` |
 # | `x.exp()` | the exponential of each number | the same shape |
 #
-# A `(4, 1)` tensor fits a `(4, 6)` one: its single column is used for all six. That is **broadcasting**. A leading `...`
-# in a shape stands for any number of dimensions.
+# A `(4, 1)` tensor fits a `(4, 6)` one: its single column is used for all six. That is **broadcasting**. A leading
+# `...` in a shape stands for any number of dimensions.
 #
 # ## 1. Scores: how well do two words fit?
 #
@@ -198,8 +198,8 @@ show({"the wrong softmax, of one row": lambda: wrong(one_row)})
 # </details>
 
 # %% [markdown]
-# Your softmax of two scores, one of which is 0. If both scores are multiplied by a factor above 1, the weights come closer
-# to 0 and 1:
+# Your softmax of two scores, one of which is 0. If both scores are multiplied by a factor above 1, the weights come
+# closer to 0 and 1:
 
 
 # %% drawing=true
@@ -263,8 +263,8 @@ show(
 # is the table of dot products from the beginning.
 #
 # There, two loops went over the queries $i$ and the tokens $j$, and element $(i, j)$ was the sum over $m$ of
-# $x_{im} \, x_{jm}$. That is the definition of a matrix product, of the inputs with their transpose. So one product does
-# the work of all the loops.
+# $x_{im} \, x_{jm}$. That is the definition of a matrix product, of the inputs with their transpose. So one product
+# does the work of all the loops.
 #
 # **Guess first**: how many of the six words have their largest score with *another* word, and not with themselves?
 

@@ -1,27 +1,34 @@
 # %% [markdown]
 # # Attention with several heads
 #
-# One head of attention gives each token one mixture of the others. But a word may need several things at once: the verb
-# that it belongs to, the adjective before it, the name that *she* stands for. **Several heads** look for several things
-# side by side, each with queries, keys and values of its own.
+# One head of attention gives each token one mixture of the values. But a word may need several things at once: its
+# verb, the adjective before it, the name that *she* refers to. **Several heads** make several mixtures side by side,
+# each with its own queries, keys and values.
 #
-# In this notebook you build them twice, first so that it is easy to see, then so that it is fast:
+# In this notebook you build them twice, first in a way that is easy to understand, then in the way that models use:
 #
 # 1. **stacked heads**: one set of weight matrices for each head;
 # 2. **split heads**: one wide projection, cut into pieces; scores head by head; the pieces put together again;
 # 3. **the module**: causal attention with several heads, as language models use it;
-# 4. **fewer parameters**: what happens when the input itself is the value, or key and value;
-# 5. **a small language model** around your module, trained in seconds.
+# 4. **fewer parameters**: what happens if the input itself is the value, or key and value;
+# 5. **a small language model** around your module, trained in a minute or two.
 #
-# Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
-# made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
-# from the first minute on. Where you are stuck, `hint("split_heads")` gives you a question; call it again for more.
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. The pictures and numbers in this notebook
+# come from *your* functions: once you have written one, run the cells below it again. *Run All* works from the start;
+# for what is missing it prints `not written yet`. If you are stuck, `hint("split_heads")` asks you a question that
+# helps; call it again for more.
+
+# %% [markdown]
+# <details><summary>What is tested in every exercise</summary>
 #
-# What holds for every exercise here: the output has its inputs' dtype and device, inputs are left unchanged, and
-# gradients can flow to every input and parameter. Large scores, in the thousands, give no NaN. The functions may not
-# call the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`): it is what you are writing.
-# The three classes may. In shapes, `b` is the batch, `T` the number of tokens, `h` the number of heads and `hd` the
-# width of one head.
+# - The output has the dtype and the device of the inputs, and the inputs are not modified.
+# - Gradients flow to every input and parameter.
+# - Scores in the thousands give no NaN.
+# - Float64 inputs give results with float64 precision.
+# - The functions may not call the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`): you
+#   are writing it yourself. The three classes may.
+#
+# </details>
 
 # %% locked="setup"
 import codecs
@@ -38,17 +45,30 @@ from torch import nn
 from attention_check import buggy, check, draw, example, guess, hint, show
 
 # %% [markdown]
+# What one mixture loses, in numbers: three words have the values 2, 10 and 6, and a fourth word needs the first two.
+
+# %%
+values = torch.tensor([2.0, 10.0, 6.0])
+one_head = torch.tensor([0.5, 0.5, 0.0])
+two_heads = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+print("one head takes half from each:", (one_head @ values).item())
+print("two heads take one value each:", (two_heads @ values).tolist())
+
+# %% [markdown]
+# From the mixture 6 nobody can tell that it was 2 and 10: it could as well be the third value. Two heads keep both.
+#
 # **Tools of this unit**
 #
 # | tool | what it does | shapes |
 # |---|---|---|
 # | `a @ b` | matrix product; leading dimensions are a batch, and broadcast | `(6, 3) @ (2, 3, 4)` is `(2, 6, 4)` |
 # | `x.transpose(1, 2)` | swaps two dimensions | `(b, T, h, hd)` becomes `(b, h, T, hd)` |
-# | `x.reshape(b, T, h, hd)` | reads the numbers in order, under another shape | `(b, 3, 6)` becomes `(b, 3, 2, 3)` |
-# | `x.view(...)` | the same, but only where nothing has to be copied | |
-# | `x.contiguous()` | copies the numbers into the order of their dimensions | the same shape |
+# | `x.reshape(b, T, h, hd)` | the same numbers, in the same order, in another shape | `(b, 3, 6)` becomes `(b, 3, 2, 3)` |
+# | `x.view(...)` | the same, but raises an error if numbers would have to be copied | |
+# | `x.contiguous()` | copies the numbers so that they lie in memory in the order of the dimensions | the same shape |
 #
-# The six words once more:
+# In shapes, `b` is the batch, `T` the number of tokens, `h` the number of heads and `hd` the width of one head. The six
+# words once more:
 
 # %% locked="six_words"
 words = ["Your", "journey", "starts", "with", "one", "step"]
@@ -66,10 +86,9 @@ X = torch.tensor(
 # %% [markdown]
 # ## 1. Stacked heads
 #
-# What a head looks for is set by its weight matrices, so two heads are two sets of them.
-#
-# The plainest way to several heads is to stack their weight matrices along a new first dimension. Each matrix is stored
-# as `nn.Linear` stores it, one row for each output:
+# The weight matrices of a head decide what it attends to, so two heads have two sets of them. The simplest way is to
+# stack the matrices of all heads along a new first dimension. Each matrix is stored as in `nn.Linear`, one row for each
+# output:
 #
 # | tensor | shape |
 # |---|---|
@@ -80,13 +99,12 @@ X = torch.tensor(
 # | scores, and weights | `(h, T, T)` |
 # | context vectors | `(h, T, d_v)` |
 #
-# Each head does what you know: scores divided by $\sqrt{d_k}$, softmax over the keys, weighted sum of the values.
-# Nothing is hidden from any token yet. Matrix products treat leading dimensions as a batch, so no loop over the heads
-# is needed, though one is right too. With 3 heads, keys of width 24 and values of width 28, six tokens of width 16
-# become `(3, 6, 28)`.
-
-# **Guess first**: the two heads have the very same matrices. Do they then find more than one head would? Guess
-# `"yes"` or `"no"`.
+# Each head computes what you know: scores divided by $\sqrt{d_k}$, softmax over the keys, weighted sum of the values.
+# There is no mask yet. Matrix products treat leading dimensions as a batch, so you need no loop over the heads. With 3
+# heads, keys of width 24 and values of width 28, six tokens of width 16 become `(3, 6, 28)`.
+#
+# **Guess first**: two heads have identical matrices. Do they give more information than one head? Guess `"yes"` or
+# `"no"`.
 
 # %%
 guess("equal_heads", ...)
@@ -94,10 +112,17 @@ guess("equal_heads", ...)
 # %% exercise="stacked_heads_attention" points=4
 
 # %% [markdown]
-# Here is one sentence seen by two of your heads. Each row is a query; where it is dark, the query takes much from that
-# key. The weight matrices are drawn at random, so the patterns mean nothing yet, but there are two of them, and
-# training can shape each on its own. (To make the weights visible each word's value is one-hot: a sum of those *is* the
-# weights.)
+# <details><summary>What is tested</summary>
+#
+# - Values wider or narrower than keys, and equal widths. One head, and as many heads as tokens.
+# - A loop over the heads is right, too.
+#
+# </details>
+
+# %% [markdown]
+# Here are the weights of two of your heads for one sentence. The matrices are drawn at random, so the patterns mean
+# nothing yet. But they differ, and training can change each of them separately. (The code uses one-hot values: then the
+# context vectors are the weights.)
 
 # %%
 torch.manual_seed(7)
@@ -108,7 +133,7 @@ to_place = torch.eye(9)[3:].expand(2, 6, 9)
 
 
 def weights_of(head: int) -> torch.Tensor:
-    """What each word takes from each, in one head."""
+    """Return the weights of one head, a row for each query."""
     return stacked_heads_attention(with_places, to_query, to_key, to_place)[head]
 
 
@@ -118,18 +143,18 @@ draw({"head 0": lambda: weights_of(0), "head 1": lambda: weights_of(1)}, words)
 # ## 2. Split heads
 #
 # In practice all heads share **one** projection of width `d_out`, and each head gets a piece of its result: with
-# `d_out = 6` and 2 heads, head 0 has the numbers 0 to 2 of each token, head 1 the numbers 3 to 5. One large product is
-# faster than several small ones.
+# `d_out = 6` and 2 heads, head 0 gets elements 0 to 2 of each token's vector, head 1 elements 3 to 5. One large product
+# is usually faster than several small ones.
 #
-# Below, each cell is a number, written *token.position*, and each colour is a head. On the left is what the projection
-# gives, `(T, d)`. In the middle every row is cut into its heads' pieces, `(T, h, hd)`, and the pieces of a token still
-# lie together. On the right each head has its own sequence of tokens, `(h, T, hd)`: the dimensions of tokens and heads
-# have changed places.
+# In the picture, each cell is a number, written *token.element*, and each colour is a head. On the left is the result
+# of the projection, `(T, d)`. In the middle each row is cut into one piece for each head, `(T, h, hd)`; the pieces of a
+# token are still together. On the right each head has its own sequence of tokens, `(h, T, hd)`: the dimensions T and h
+# are swapped.
 
 
 # %% drawing=true
 def draw_cells(ax: plt.Axes, left: float, top: float, rows: list[list[str]]) -> None:
-    """Draw rows of cells with these labels; positions 0 to 2 blue, 3 to 5 orange."""
+    """Draw rows of cells with these labels; elements 0 to 2 blue, 3 to 5 orange."""
     for i, row in enumerate(rows):
         for j, label in enumerate(row):
             colour = "#9ecae1" if label[-1] in "012" else "#fdae6b"
@@ -139,7 +164,7 @@ def draw_cells(ax: plt.Axes, left: float, top: float, rows: list[list[str]]) -> 
             ax.text(x + 0.5, y + 0.5, label, ha="center", va="center", fontsize=8)
 
 
-labels = [[f"{token}.{position}" for position in range(6)] for token in range(3)]
+labels = [[f"{token}.{element}" for element in range(6)] for token in range(3)]
 fig, ax = plt.subplots(figsize=(11, 3.4))
 draw_cells(ax, 0, 3, labels)
 for i, row in enumerate(labels):
@@ -162,14 +187,13 @@ ax.axis("off")
 plt.show()
 
 # %% [markdown]
-# `split_heads` does both steps for a batch: `(b, T, d)` becomes `(b, h, T, hd)` with `hd = d / h`. A reshape alone
-# gives that shape too, but it only counts numbers off in the order in which they lie in memory. Of the nine numbers of
-# its "head 0" the first six would be all of token 0, and the other three the first half of token 1: one and a half
-# tokens, and not the first half of every token.
+# `split_heads` does both steps for a batch: `(b, T, d)` becomes `(b, h, T, hd)` with `hd = d / h`. A single reshape to
+# `(b, h, T, hd)` gives the right shape with the wrong numbers, because it fills them in in the order in which they lie
+# in memory. In the picture its "head 0" would get all six numbers of token 0 and the first three of token 1.
 #
-# Where `d` is not divisible by `num_heads`, raise a `ValueError` (an `assert` is right too).
+# If `d` is not divisible by `num_heads`, raise a `ValueError`.
 #
-# **Guess first**: GPT-2 small splits a width of 768 into 12 heads. How wide is one?
+# **Guess first**: GPT-2 small splits a width of 768 into 12 heads. How wide is one head?
 
 # %%
 guess("width_of_a_head", ...)
@@ -177,49 +201,77 @@ guess("width_of_a_head", ...)
 # %% exercise="split_heads" points=3
 
 # %% [markdown]
-# Your two heads of the drawing, each number *token.position*:
+# <details><summary>What is tested</summary>
+#
+# - Batch, tokens and heads of equal sizes or of size 1, where a mixed-up order does not change the shape.
+# - If `d` is not divisible by `num_heads`, a `ValueError`; an `assert` is right, too.
+#
+# </details>
+
+# %% [markdown]
+# Your two heads of the picture, each number *token.element*:
 
 # %%
 numbered = torch.arange(3)[:, None] + torch.arange(6) / 10  # (3, 6)
-show(lambda: split_heads(numbered[None], 2))
+show({"heads 0 and 1": lambda: split_heads(numbered[None], 2)})
 
 # %% [markdown]
-# Now every head scores its own queries against its own keys: `(b, h, T, hd)` twice gives `(b, h, T, T)`. These are the
-# plain dot products; the scaling comes later.
+# Now each head scores its own queries against its own keys: `(b, h, T, hd)` twice gives `(b, h, T, T)`. These are plain
+# dot products; the scaling comes later.
 
 # %% exercise="multi_head_scores" points=2
 
 # %% [markdown]
-# Each head makes context vectors of width `hd`, `(b, h, T, hd)` together. To go on, a token needs its pieces side by
-# side again: `(b, T, h * hd)`, head 0's first. `merge_heads` is the inverse of `split_heads`, so it takes the steps of
-# the picture from right to left. A tensor whose dimensions have been swapped no longer lies in memory in its own order;
-# `view` refuses such a tensor, `reshape` copies where it must.
+# <details><summary>What is tested</summary>
 #
-# In the check, the first token's context vectors are `[-0.1674, -0.5873, -0.3776]` and `[-0.2045, 0.2991, 0.2583]`, and
-# so its merged vector is `[-0.1674, -0.5873, -0.3776, -0.2045, 0.2991, 0.2583]`.
+# - Sequences, heads and tokens of equal sizes or of size 1. The scores are not scaled.
+#
+# </details>
+
+# %% [markdown]
+# Each head makes context vectors of width `hd`; all heads together, `(b, h, T, hd)`. Then a token needs its pieces side
+# by side again: `(b, T, h * hd)`, head 0's first. `merge_heads` is the inverse of `split_heads`: it takes the steps of
+# the picture from right to left. After a swap of dimensions the numbers no longer lie in memory in the order of the
+# dimensions. Then `view` raises an error, and `reshape` copies them.
+#
+# If the first token's context vectors are `[-0.1674, -0.5873, -0.3776]` and `[-0.2045, 0.2991, 0.2583]`, its merged
+# vector is `[-0.1674, -0.5873, -0.3776, -0.2045, 0.2991, 0.2583]`.
 
 # %% exercise="merge_heads" points=3
 
 # %% [markdown]
-# **A bug hunt.** Here is a `merge_heads` that somebody else wrote. You can call it, not read it, and its results have
-# the right shape whatever you give it. On many inputs they are right altogether:
+# <details><summary>What is tested</summary>
+#
+# - Batch, heads and tokens of equal sizes or of size 1, and heads of width 1.
+#
+# </details>
+
+# %% [markdown]
+# **A bug hunt.** Somebody else wrote this `merge_heads`. You can call it, but not read it. Its results always have the
+# right shape. For many inputs the numbers are right, too, as for this one:
 
 # %%
 wrong = buggy("merge_heads")
-wrong(torch.arange(4.0).reshape(1, 1, 2, 2))
+show({"the wrong merge_heads": lambda: wrong(torch.arange(4.0).reshape(1, 1, 2, 2))})
 
 # %% [markdown]
-# Find an input that gives it away: a tensor `x` of shape `(b, h, T, hd)` with at most twelve numbers, `float32` and
-# finite, on which `wrong(x)` and the right result differ by more than 0.001 somewhere. Before you try inputs, think of
-# the step that is easily forgotten in merging, and of the sizes at which forgetting it does no harm.
-#
-# The check compares `wrong` with your own `merge_heads`, so write that first.
+# Find an input for which its result is wrong: a tensor `x` of shape `(b, h, T, hd)`. Which step of merging is easily
+# forgotten, and for which sizes does that make no difference?
 
 # %% exercise="hunt_merge_heads" points=2
 
 # %% [markdown]
-# Heads without trained values, step by step: three tokens of width 6 are split into two heads, and the pieces
-# themselves are mixed with these weights. The first token becomes `0.6308 0.4696 0.7076 0.6730 0.7558 0.4224`.
+# <details><summary>What is tested</summary>
+#
+# - The input has at most twelve numbers, all finite, dtype float32.
+# - `wrong(x)` and the right result differ by more than 0.001 in at least one element.
+# - The check compares `wrong` with your own `merge_heads`, so write that first.
+#
+# </details>
+
+# %% [markdown]
+# Two heads without trained values, step by step: three tokens of width 6 are split into two heads, and the pieces are
+# mixed with the weights below. The first token becomes `0.6308 0.4696 0.7076 0.6730 0.7558 0.4224`.
 
 # %%
 tokens = torch.tensor(
@@ -229,40 +281,43 @@ tokens = torch.tensor(
         [0.7179, 0.7058, 0.9156, 0.4340, 0.7179, 0.9156],
     ]
 )
-two_heads = torch.tensor(
+weights = torch.tensor(
     [
         [[0.3317, 0.3307, 0.3376], [0.3403, 0.3126, 0.3472], [0.3334, 0.3169, 0.3497]],
         [[0.3350, 0.3188, 0.3462], [0.3336, 0.3147, 0.3517], [0.3208, 0.3241, 0.3551]],
     ]
 )
-show(lambda: two_heads @ split_heads(tokens[None], 2))  # (1, h, T, hd)
-show(lambda: merge_heads(two_heads @ split_heads(tokens[None], 2)))
+show(
+    {
+        "by head": lambda: weights @ split_heads(tokens[None], 2),  # (1, h, T, hd)
+        "merged": lambda: merge_heads(weights @ split_heads(tokens[None], 2)),
+    }
+)
 
 # %% [markdown]
 # ## 3. The module
 #
-# Now all of it in one module, and *causal*: a language model predicts the next word, so no token may look at a later
-# one. Before the softmax the scores of later keys are replaced by $-\infty$, which softmax turns into a weight of 0.
+# Now all of it in one module, and *causal*: a language model predicts the next token, so no token may attend to a later
+# one. Before the softmax, the scores of later keys are set to $-\infty$, which softmax turns into a weight of 0.
 #
 # | step | shape |
 # |---|---|
 # | `x` | `(b, T, d_in)` |
 # | queries, keys, values, by the layers `W_query`, `W_key`, `W_value`, split into heads | `(b, h, T, hd)` |
-# | scores, those of later keys replaced by $-\infty$ | `(b, h, T, T)` |
+# | scores, those of later keys set to $-\infty$ | `(b, h, T, T)` |
 # | weights: scores divided by $\sqrt{hd}$, softmax over the keys, then dropout | `(b, h, T, T)` |
 # | context vectors: weights times values | `(b, h, T, hd)` |
 # | heads merged | `(b, T, d_out)` |
-# | the layer `out_proj`, which mixes what the heads found | `(b, T, d_out)` |
+# | the layer `out_proj`, which combines the heads' results | `(b, T, d_out)` |
 #
-# - `hd = d_out / num_heads`. Where that is no whole number, building the module raises a `ValueError` (an `assert` is
-#   right too).
-# - `W_query`, `W_key`, `W_value` and `out_proj` are `nn.Linear` layers, created in this order, so that a seed means the
-#   same to all of us. `qkv_bias` says whether the first three have a bias; `out_proj` has one.
+# - `hd = d_out / num_heads`. If that is not a whole number, building the module raises a `ValueError`.
+# - `W_query`, `W_key`, `W_value` and `out_proj` are `nn.Linear` layers, created in this order, so that one seed gives
+#   everybody the same weights. `qkv_bias` says whether the first three have a bias; `out_proj` always has one.
 # - A sequence may be shorter than `context_length`, never longer.
-# - A mask that the module keeps should be a buffer (`register_buffer`), so that it moves with the module to a GPU. One
-#   made in `forward`, on the input's device, is right too.
-# - **Dropout**: in training, each weight becomes 0 with the given probability $p$, and the others are divided by
-#   $1 - p$. In evaluation (`module.eval()`) nothing is dropped. `nn.Dropout` does both.
+# - Store a mask as a buffer (`register_buffer`), so that it moves to a GPU with the module. Or make it in `forward`, on
+#   the device of `x`.
+# - **Dropout**: in training, each weight becomes 0 with probability $p$, and the others are divided by $1 - p$. In
+#   evaluation (`module.eval()`) nothing is dropped. `nn.Dropout` does both.
 #
 # Built under seed 123 for the six words (`d_in = 3`, `d_out = 2`, two heads), the vectors are
 #
@@ -272,25 +327,39 @@ show(lambda: merge_heads(two_heads @ split_heads(tokens[None], 2)))
 #
 # You may call your own functions from above, or write it all again here.
 #
-# **Guess first**: `d_in` and `d_out` become twice as large, and so does the number of heads. How many times as many
-# parameters are there, biases aside?
+# **Guess first**: `d_in`, `d_out` and the number of heads are all doubled. By which factor does the number of
+# parameters grow, not counting biases?
 
 # %%
 guess("twice_the_width", ...)
 
 # %% exercise="MultiHeadAttention" points=8
 
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - The parameters have these names and shapes, and different seeds give different weights.
+# - With given weights, the right results: for any number of heads, for one token, for `T` below `context_length`, for
+#   `d_in` and `d_out` that differ or are equal, and for several calls. A token of zeros gives all keys equal weight.
+# - With `qkv_bias=True`, the result uses the biases, and gradients reach them.
+# - In training, weights are dropped after the softmax, each independently, and different ones in each call. In
+#   evaluation, none are.
+# - If `d_out` is not divisible by `num_heads`, a `ValueError`; an `assert` is right, too.
+# - After `.to(torch.float64)` the result has float64 precision, and the module, with its mask, works on another device.
+#
+# </details>
+
 # %%
 torch.manual_seed(123)
-show(lambda: MultiHeadAttention(3, 2, 6, 0.0, num_heads=2)(X[None]))
+show({"results": lambda: MultiHeadAttention(3, 2, 6, 0.0, num_heads=2)(X[None])})
 
 # %% [markdown]
-# What two causal heads of your module see, with the matrices from above:
+# The weights of two causal heads of your module, with the matrices from above:
 
 
 # %%
 def causal_weights_of(head: int) -> torch.Tensor:
-    """What each word takes from each, in one head of your module."""
+    """Return the weights of one head of your module, a row for each query."""
     module = MultiHeadAttention(9, 12, 6, 0.0, num_heads=2)
     with torch.no_grad():
         module.W_query.weight.zero_()
@@ -309,20 +378,27 @@ draw({f"head {head}": partial(causal_weights_of, head) for head in (0, 1)}, word
 # %% [markdown]
 # ## 4. Fewer parameters
 #
-# `out_proj` multiplies the values by a matrix after they have been mixed. Does `W_value` need to multiply them before?
+# `out_proj` multiplies the values by a matrix after they are mixed. Does `W_value` have to multiply them before?
 # `OptimizedMultiHeadAttention` is the same module **without `W_value`**: the input itself, split into heads, is the
-# value. This needs `d_in = d_out`. All else stays: queries and keys, mask, dropout, `out_proj`, the arguments.
+# value. This needs `d_in = d_out`. Everything else stays: queries and keys, mask, dropout, `out_proj`, the arguments.
 #
-# Built under seed 123 with two heads, it turns the check's first token into
+# Built under seed 123 with two heads, it turns the first of the three tokens above into
 # `[-0.0395, 0.2886, 0.5358, 0.1082, 0.6340, -0.1723]`.
 
 # %% exercise="OptimizedMultiHeadAttention" points=3
 
 # %% [markdown]
-# `EfficientMultiHeadAttention` goes further: the input, split into heads, is **key and value**. Of the projections only
-# `W_query` is left, and `out_proj`; again `d_in = d_out`.
+# <details><summary>What is tested</summary>
 #
-# Built under seed 123 for the six words with three heads, the vectors are
+# - The same as for `MultiHeadAttention`, always with `d_in = d_out`, and no parameter named `W_value`.
+#
+# </details>
+
+# %% [markdown]
+# `EfficientMultiHeadAttention` goes further: the input, split into heads, is **key and value**. Only the layers
+# `W_query` and `out_proj` are left; again `d_in = d_out`.
+#
+# Built under seed 123 for the six words with three heads, the results are
 #
 # | | | | |
 # |---|---|---|---|
@@ -335,28 +411,44 @@ draw({f"head {head}": partial(causal_weights_of, head) for head in (0, 1)}, word
 
 # %% exercise="EfficientMultiHeadAttention" points=2
 
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - The same as for `MultiHeadAttention`, always with `d_in = d_out`, and only the layers `W_query` and `out_proj`.
+#
+# </details>
+
 # %%
 torch.manual_seed(123)
-show(lambda: EfficientMultiHeadAttention(3, 3, 6, 0.0, num_heads=3)(X[None]))
+show({"results": lambda: EfficientMultiHeadAttention(3, 3, 6, 0.0, 3)(X[None])})
 
 # %% [markdown]
-# What does this save? `count_parameters(module)` counts the trained numbers of a module, as an `int`. Each parameter
-# counts once, even if it is used in two places; what is frozen (`requires_grad` is `False`) and buffers do not count. A
-# `MultiHeadAttention` of width 768 with 12 heads has `2360064`.
+# What does this save? `count_parameters(module)` returns how many numbers of a module are trained, as an `int`. A
+# parameter counts once, even if it is used in two places. Frozen parameters (`requires_grad` is `False`) and buffers do
+# not count. A `MultiHeadAttention` of width 768 with 12 heads has `2360064`.
 #
-# **Guess first**: where does that number come from? It is 768 for the bias of `out_proj`, and 768 · 768 how many times?
+# **Guess first**: where does that number come from? 768 of it are the bias of `out_proj`. The rest is 768 · 768 times
+# what?
 
 # %%
 guess("matrices", ...)
 
 # %% exercise="count_parameters" points=1
 
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Any `nn.Module`: modules inside modules, to any depth; parameters of any shape, also of the module itself.
+# - Shared, frozen and zero parameters, and buffers, also all in one module. A module with nothing to train gives 0.
+#
+# </details>
+
 
 # %%
-def in_millions(made: type[nn.Module]) -> str:
-    """The parameters of such a module at the width of GPT-2 small."""
-    counted = count_parameters(made(768, 768, 1024, 0.0, 12))
-    return f"{made.__name__}: {counted / 1e6:.2f} million parameters"
+def in_millions(kind: type[nn.Module]) -> str:
+    """Return how many parameters such a module has at the width of GPT-2 small."""
+    number = count_parameters(kind(768, 768, 1024, 0.0, 12))
+    return f"{kind.__name__}: {number / 1e6:.2f} million parameters"
 
 
 show(
@@ -366,21 +458,23 @@ show(
 )
 
 # %% [markdown]
-# It has its price. Without `W_value` a head gives what its piece of the input holds, and nothing else: head 0 of 12
-# knows the first 64 numbers of each token and can never offer the others. Where the key is fixed too, it can only be
-# found by these. Both modules are experiments; what large models do to save is to let several heads share one key and
-# one value.
+# Something is lost. Without `W_value`, the values of a head are its piece of the input and nothing else: at width 768,
+# head 0 of 12 can pass on only the first 64 numbers of each token. If the keys are its piece of the input, too, they
+# also depend only on these 64 numbers. Both modules are experiments. Large models save in another way: several query
+# heads share one key and one value head (unit 6).
 
 # %% [markdown]
 # ## 5. A small language model
 #
-# Time to see it work. Around your `MultiHeadAttention` goes what every language model has: embeddings of letters and of
-# positions, normalisation, two small layers after each attention, and at the end a score for each possible next letter.
-# It learns from the *Zen of Python*, 856 letters that come with Python, to say which letter is next.
+# Now a language model around your `MultiHeadAttention`, built like a small GPT-2. It learns from the *Zen of Python*,
+# 856 characters that come with Python, to predict the next character; the code calls them letters. It embeds letters
+# and positions, and each block applies attention, then an **MLP**: two layers for each token separately. At the end
+# each possible next letter gets a score.
 #
-# Three things in it are new. A **position embedding** is added to each letter's, as attention alone cannot tell places
-# apart. Each part **adds** what it finds to what came in, so that gradients reach the first layers unhindered. And a
-# **LayerNorm** before each part brings a token's numbers to mean 0 and variance 1, so that sizes do not run away.
+# Three things are new. A **position embedding** is added to each letter's embedding: otherwise only the causal mask
+# would tell positions apart. Each part of a block **adds** its result to its input, so that gradients have a direct
+# path to the first layers. And a **LayerNorm** before each part shifts and scales a token's vector to mean 0 and
+# variance 1, then applies a trained scale and shift.
 
 # %% locked="zen"
 with contextlib.redirect_stdout(io.StringIO()):
@@ -393,7 +487,7 @@ print(zen[:110])
 
 # %% locked="tiny_language_model"
 class Block(nn.Module):
-    """Attention over what came before, then two layers for each token on its own."""
+    """Causal attention, then an MLP: two layers for each token separately."""
 
     def __init__(self, d: int, sees_the_future: bool) -> None:
         super().__init__()
@@ -405,15 +499,15 @@ class Block(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """x and the result: (b, T, d)."""
         normed = self.before_attention(x)
-        found = self.attention(normed)
+        context = self.attention(normed)
         if self.sees_the_future:  # causal attention on the reversed text
-            found = found + self.attention(normed.flip(1)).flip(1)
-        x = x + found
+            context = context + self.attention(normed.flip(1)).flip(1)
+        x = x + context
         return x + self.layers(self.before_layers(x))
 
 
 class TinyLanguageModel(nn.Module):
-    """Scores for the next letter, at each place of a text of at most 64 letters."""
+    """Scores for the next letter, at each position of a text of at most 64 letters."""
 
     def __init__(self, sees_the_future: bool = False, d: int = 64) -> None:
         super().__init__()
@@ -430,7 +524,7 @@ class TinyLanguageModel(nn.Module):
 
 
 def train(model: nn.Module, steps: int = 300) -> None:
-    """Train on pieces of the text, each place to say the letter after it."""
+    """Train on pieces of the text: predict the next letter at each position."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for step in range(steps + 1):
         starts = torch.randint(len(letter_tokens) - 64, (16,)).tolist()
@@ -446,7 +540,7 @@ def train(model: nn.Module, steps: int = 300) -> None:
 
 @torch.no_grad()
 def write(model: nn.Module, begun: str, length: int = 120) -> str:
-    """Go on with a text, always with the letter of the highest score."""
+    """Continue a text, always with the letter of the highest score."""
     tokens = [letters.index(letter) for letter in begun]
     for _ in range(length):
         scores = model(torch.tensor([tokens[-64:]]))[0, -1]
@@ -455,12 +549,12 @@ def write(model: nn.Module, begun: str, length: int = 120) -> str:
 
 
 # %% [markdown]
-# Some 110,000 parameters; training takes from ten seconds to a minute or two:
+# The model has about 109,000 parameters. Training takes from ten seconds to two minutes:
 
 
 # %% training="train_causal"
 def with_the_mask() -> str:
-    """Train the model as it should be, and let it write."""
+    """Train the causal model, and let it continue a text."""
     torch.manual_seed(0)
     model = TinyLanguageModel()
     train(model)
@@ -470,12 +564,12 @@ def with_the_mask() -> str:
 show(with_the_mask)
 
 # %% [markdown]
-# It begins with the Zen by heart, and goes on in words of its own. Trained twice as long, with `train(model, 600)`, it
-# says all of it: 856 letters are few for so many parameters. A large model does the same thing with more text than it
-# can keep.
+# It begins with the Zen nearly word for word, then invents words. Trained twice as long, with `train(model, 600)`, it
+# makes fewer mistakes: 856 characters are few for 109,000 parameters. Large models are trained in the same way, on far
+# more text than they can store.
 #
-# Now once more **without the mask**: each block reads the piece a second time, from its end, and so each place sees all
-# of it, the letter that it is asked for included.
+# Now the same **without the mask**: each block also reads the piece backwards. So each position sees the whole piece,
+# even the letter that it has to predict.
 #
 # **Guess first**: will its loss be `"lower"`, `"higher"` or `"the same"`?
 
@@ -485,7 +579,7 @@ guess("loss_without_mask", ...)
 
 # %% training="train_without_mask"
 def without_the_mask() -> str:
-    """Train a model that sees the letters that it is to predict, and let it write."""
+    """Train a model that sees the letters it has to predict, and let it write."""
     torch.manual_seed(0)
     model = TinyLanguageModel(sees_the_future=True)
     train(model)
@@ -495,12 +589,26 @@ def without_the_mask() -> str:
 show(without_the_mask)
 
 # %% [markdown]
-# Which model is better, and why does the loss lie? The second one learned to look at the next letter and copy it. Its
-# loss is a mark in an exam with the answers on the table. When it writes, there is no next letter to look at yet.
+# Which model is better? The second one has the lower loss, but it only learned to copy the next letter. When it writes,
+# there is no next letter to copy yet. So its loss says nothing about how well it writes.
 #
-# **In real models.** GPT-2 small is much the same: 12 such blocks of width 768 with 12 heads of 64, a context of 1024
-# tokens and pieces of words instead of letters: 124 million parameters. Scores are a $T \times T$ matrix in each head,
-# so a text twice as long has four times as many.
+# **In real models**, the same parts are wider and more numerous. Since Llama, some of them are different ones:
+#
+# | | your model | GPT-2 small | Llama 3 8B |
+# |---|---|---|---|
+# | blocks | 2 | 12 | 32 |
+# | width | 64 | 768 | 4096 |
+# | query heads | 4 | 12 | 32 |
+# | key and value heads | 4 | 12 | 8 |
+# | vocabulary | 45 letters | 50,257 tokens | 128,256 tokens |
+# | longest text | 64 | 1024 | 8192 |
+# | positions | trained embedding | trained embedding | rotary (unit 5) |
+# | normalisation | LayerNorm | LayerNorm | RMSNorm |
+# | MLP | GELU | GELU | SwiGLU |
+# | parameters | 109,000 | 124 million | 8 billion |
+#
+# Sources: Radford et al., 2019, and the published code of GPT-2; Touvron et al., *LLaMA*, 2023; Grattafiori et al.,
+# *The Llama 3 Herd of Models*, 2024, and the published model card (8192 tokens, before version 3.1).
 
 # %% [markdown] written="why_heads" points=3
 # **In your own words** (a few sentences, read by a person): what can several heads of width `d_out / h` do that one
