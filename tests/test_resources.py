@@ -1,7 +1,7 @@
 """Points for memory, operations and projected rows are earned by saving them, and by nothing else.
 
-`resources/unsaved` holds answers that spend all of it and hide that: each file says in its head what it is.
-`resources/saved` holds right answers, a folder an exercise, which people wrote who had seen the exercise texts alone.
+`hostile/unsaved` holds answers that spend all of it and hide that: the head of each file describes its trick.
+`answers/saved` holds right answers, a folder an exercise, by people who had seen only the exercise texts.
 """
 
 import re
@@ -13,11 +13,8 @@ from autograder import catalogue
 
 from .typed import alone, with_cells
 
-FOLDER = Path(__file__).parent / "resources"
-
-
-def in_folder(name):
-    return [pytest.param(file, id=file.stem) for file in sorted((FOLDER / name).glob("*.py"))]
+SAVED_FOLDER = Path(__file__).parent / "answers" / "saved"
+UNSAVED_FOLDER = Path(__file__).parent / "hostile" / "unsaved"
 
 
 def head(file):
@@ -33,7 +30,7 @@ def marked(marker, file):
     return {test.name: test for name in exercises for test in report.exercise(name).tests}, said
 
 
-@pytest.mark.parametrize("file", in_folder("unsaved"))
+@pytest.mark.parametrize("file", sorted(UNSAVED_FOLDER.glob("*.py")), ids=lambda file: file.stem)
 def test_what_saves_nothing_earns_nothing(marker, file):
     tests, said = marked(marker, file)
     costs = said["earns nothing"].split()
@@ -46,7 +43,7 @@ def test_what_saves_nothing_earns_nothing(marker, file):
 
 def test_no_message_names_an_operator_of_pytorch(marker):
     for name in ("by_numpy", "a_custom_operator", "in_a_thread"):
-        tests, said = marked(marker, FOLDER / "unsaved" / f"{name}.py")
+        tests, said = marked(marker, UNSAVED_FOLDER / f"{name}.py")
         for cost in said["earns nothing"].split():
             assert not re.search(r"aten|own::|\b_\w+", tests[cost].message)
 
@@ -60,7 +57,7 @@ SAVED = {
 def in_notebooks():
     """By unit, notebooks that have together every file: each has one of each exercise, in turn."""
     for unit, exercises in SAVED.items():
-        files = [sorted((FOLDER / "saved" / name).glob("*.py")) for name in exercises]
+        files = [sorted((SAVED_FOLDER / name).glob("*.py")) for name in exercises]
         for number in range(max(map(len, files))):
             answers = dict(zip(exercises, (its[number % len(its)] for its in files), strict=True))
             yield pytest.param(unit, answers, id="-".join(file.stem for file in answers.values()))
