@@ -10,7 +10,6 @@ from datetime import datetime
 from pathlib import Path
 
 import msgspec
-from nbgrader.api import Gradebook
 
 from autograder import catalogue
 from autograder.classroom.batch import GradedSubmission
@@ -20,7 +19,8 @@ from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory
 from autograder.pool.process import GradingProcess
 
-from .recorded_class import UNIT, RecordedClass, hand_in
+from .recorded_class import UNIT, RecordedClass, hand_in, opened_gradebook
+from .typed import solution_sources
 
 FIRST = ["Ada", "Bo", "Cleo", "Dua", "Eino", "Fay", "Gus", "Hana", "Ivo", "Jun",
          "Kai", "Lea", "Mio", "Nia", "Otis", "Pia", "Quin", "Rae", "Sol", "Tove"]  # fmt: skip
@@ -106,7 +106,7 @@ class OncePerNotebook(RecordedClass):
 
 def make(root: Path) -> Put:
     """Fills the folder of a class: roster, settings, due date, and what was handed in."""
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    right = solution_sources(UNIT)
     known = catalogue.misconceptions(UNIT)
     chosen = random.Random(100).sample(sorted(set(STUDENTS) - {SIGNED}), len(STUDENTS) - 1)
     roster = [f"{student},{first},{last}{MARKUP}" for student, (first, last) in STUDENTS.items()]
@@ -133,7 +133,7 @@ def make(root: Path) -> Put:
     assert not others
     with (
         ClassGradebook(course_directory(root), UNIT),
-        Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as opened,
+        opened_gradebook(root) as opened,
     ):
         opened.find_assignment(UNIT).duedate = DUE
         opened.db.commit()
@@ -142,7 +142,7 @@ def make(root: Path) -> Put:
 
 def mark_by_hand(root: Path) -> None:
     """A person gives marks for the written question, to every third; changes one mark, and gives one more credit."""
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as opened:
+    with opened_gradebook(root) as opened:
         for number, student in enumerate(sorted(STUDENTS)):
             if number % 3:
                 continue

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import subprocess
 import sys
 
@@ -13,14 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 from hypothesis import settings
 
-from autograder import catalogue
-from autograder.course.cells import filled_in
 from autograder.course.folder import VARIABLE, folder
 from autograder.course.settings import load
 from autograder.pool.process import GradingProcess
@@ -30,6 +29,10 @@ from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
 from tests import REPOSITORY, forked_command, sampling
 from tests.postgresql_server import Server
+from tests.typed import solved
+
+if TYPE_CHECKING:
+    from .recorded_class import RecordedClass
 
 UNIT = "self_attention"
 collect_ignore = ["own_course"]
@@ -129,6 +132,20 @@ def marker() -> Iterator[GradingProcess]:
         yield process
 
 
+@pytest.fixture(scope="module")
+def recorded(marker: GradingProcess) -> "RecordedClass":
+    """A class whose real reports are made once, for the tests of a module."""
+    from .recorded_class import RecordedClass  # nbgrader takes seconds to import
+
+    return RecordedClass(marker, {}, [])
+
+
+@pytest.fixture
+def root(once: Path, tmp_path: Path) -> Path:
+    """A copy of the module's course folder."""
+    return Path(shutil.copytree(once, tmp_path / "course"))
+
+
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[Callable[[Level], ForkServer]]:
     """The fork server of a level, with the usual limits: one for the whole run, so it must be left as it was."""
@@ -153,8 +170,7 @@ def mark(marker: GradingProcess) -> Callable[..., Report]:
     """Marks the unit's notebook with these answers typed in; the others are the solutions."""
 
     def mark(**answers: str) -> Report:
-        right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-        return marker.grade("typed.ipynb", filled_in(UNIT, {**right, **answers}))
+        return marker.grade("typed.ipynb", solved(UNIT, **answers))
 
     return mark
 

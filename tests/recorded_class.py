@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nbgrader.api import Gradebook
 from sqlalchemy import text
 
+from autograder import catalogue
 from autograder.classroom.assignment import assignment
 from autograder.classroom.batch import GradedSubmission
 from autograder.classroom.grade import ClassResult, grade
@@ -26,6 +28,8 @@ from autograder.gradebook import database
 from autograder.pool.process import GradingProcess
 from autograder.pool.requests import Ready
 from autograder.reports import page_filters
+
+from .typed import solved
 
 UNIT = "dot_product_attention"
 
@@ -124,6 +128,21 @@ class _Desks:
 
     def __exit__(self, *error):
         pass
+
+
+def notebook(**answers: str) -> bytes:
+    """Return the unit's notebook with these answers; the others are the solutions."""
+    return solved(UNIT, **answers)
+
+
+def wrong(**answers: str) -> bytes:
+    """Return a notebook with a softmax that overflows for large scores."""
+    return notebook(softmax=catalogue.misconceptions(UNIT)["naive_exponentials"].source(), **answers)
+
+
+def opened_gradebook(root: Path) -> Gradebook:
+    """Open the gradebook of a course folder with nbgrader's own API."""
+    return Gradebook(f"sqlite:///{root}/{database.FILE}", "attention")
 
 
 def hand_in(root: Path, student: str, content: bytes, timestamp: str | None = None, unit: str = UNIT) -> None:

@@ -5,22 +5,15 @@ import os
 import shutil
 
 import pytest
-from nbgrader.api import Gradebook
 
-from autograder import catalogue, course
-from autograder.course.cells import filled_in
+from autograder import course
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory
 from tests import REPOSITORY, forked_command
 
+from .recorded_class import notebook, opened_gradebook
+
 UNIT = "dot_product_attention"
-
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
-
-
-def notebook(**code):
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    return filled_in(UNIT, {**right, **code})
 
 
 def changed(change):
@@ -114,7 +107,7 @@ def test_everyone_has_the_right_status_and_mark(graded, student):
     report = json.loads((root / "autograded" / student / UNIT / "report.json").read_text())
     assert (report["status"], report["score"]) == (status, score), report["message"]
     assert student in printed
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(root) as gradebook:
         submission = gradebook.find_submission_notebook(UNIT, UNIT, student)
         automatic = [grade for grade in submission.grades if grade.name.startswith("test_")]
         assert sum(grade.auto_score for grade in automatic) == pytest.approx(score)
@@ -173,14 +166,14 @@ def test_links_and_empty_folders_have_a_row_with_a_reason(graded):
 
 def test_a_name_that_nbgrader_takes_for_a_pattern_is_a_name(tmp_path):
     ClassGradebook(course_directory(tmp_path), UNIT).close()
-    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(tmp_path) as gradebook:
         gradebook.add_student("c [1]")  # a new one could not have this id
     folder = tmp_path / "submitted" / "c [1]" / UNIT
     folder.mkdir(parents=True)
     (folder / f"{UNIT}.ipynb").write_bytes(notebook())
     result = grade(tmp_path)
     assert result.returncode == 0, result.stderr
-    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(tmp_path) as gradebook:
         assert gradebook.find_submission(UNIT, "c [1]").score == FULL
     assert (tmp_path / "feedback" / "c [1]" / UNIT / f"{UNIT}.html").is_file()
 
@@ -189,7 +182,7 @@ def test_new_points_reach_a_gradebook_that_has_marks(graded, tmp_path):
     """An instructor who changes points and grades again gets the new points in the gradebook, not a mixture."""
     root = tmp_path / "course"
     shutil.copytree(graded[0], root)
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(root) as gradebook:
         gradebook.find_grade_cell("test_softmax", UNIT, UNIT).max_score = 40.0  # as an earlier build had it
         gradebook.db.commit()
     shutil.rmtree(root / "submitted")
@@ -197,6 +190,6 @@ def test_new_points_reach_a_gradebook_that_has_marks(graded, tmp_path):
     shutil.copytree(graded[0] / "submitted" / "more-points", root / "submitted" / "more-points")
     result = grade(root)
     assert result.returncode == 0, result.stderr
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(root) as gradebook:
         grade_ = gradebook.find_grade("test_softmax", UNIT, UNIT, "more-points")
         assert (grade_.auto_score, grade_.max_score) == (4.0, 4.0)

@@ -15,6 +15,7 @@ from autograder.course.cells import filled_in
 
 from .misbehaving.case import UNIT, cases
 from .misbehaving.run import notebook, settings
+from .typed import solution_sources
 
 CLASS, MISBEHAVING, EVERY = 200, 30, 6
 
@@ -22,7 +23,7 @@ CLASS, MISBEHAVING, EVERY = 200, 30, 6
 @pytest.fixture(scope="module")
 def honest(marker):
     """By number, a notebook with the score that it must get: a right one, then one for each answer that is known."""
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    right = solution_sources(UNIT)
     known = [("misconception", entry) for entry in catalogue.misconceptions(UNIT).values()]
     known += [("right_answer", entry) for entry in catalogue.right_answers(UNIT).values()]
     full = course.unit(UNIT).max_score

@@ -8,17 +8,16 @@ import shutil
 from html.parser import HTMLParser
 
 import pytest
-from nbgrader.api import Gradebook
 
 from tests import REPOSITORY
 
 from . import forked_command
 from .misbehaving.class_of_60 import HONEST, UNIT, WHO, make
+from .recorded_class import opened_gradebook
 
 BESIDE = HONEST[:6]
 
 SECONDS = 60 * len(WHO) + 120
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
 
 
 class Markup(HTMLParser):
@@ -49,7 +48,7 @@ def test_everyone_has_the_mark_that_is_theirs(graded):
     assert "Traceback" not in result.stdout + result.stderr
     for student in expected:
         assert student in result.stdout
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(root) as gradebook:
         scores = {s.student.id: s.score for s in gradebook.assignment_submissions(UNIT)}
     assert scores == expected
 

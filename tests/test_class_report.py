@@ -9,7 +9,6 @@ import statistics
 import unicodedata
 
 import pytest
-from nbgrader.api import Gradebook
 from typer.testing import CliRunner
 
 from autograder import course
@@ -20,9 +19,7 @@ from autograder.reports.code_sample import Names, NotPython, code_sample
 
 from .browser.chromium import chromium
 from .class_of_100 import ABSENT, MARKUP, SIGNED, STUDENTS, OncePerNotebook, make, mark_by_hand
-from .recorded_class import UNIT
-
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+from .recorded_class import UNIT, opened_gradebook
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +85,7 @@ def test_the_ranking_of_mistakes_is_what_was_put_in(graded, data):
 
 def test_the_numbers_are_the_gradebooks(graded, written, data):
     root, put = graded
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(root) as gradebook:
         handed_in = gradebook.assignment_submissions(UNIT)
         raw = {one.student.id: one.score for one in handed_in}
         marks = {one.student.id: max(0, one.score - one.late_submission_penalty) for one in handed_in}

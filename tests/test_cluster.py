@@ -22,7 +22,6 @@ from autograder.cluster.cluster_run import ClusterRun
 from autograder.cluster.connection import Address
 from autograder.cluster.messages import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
 from autograder.course import digests, settings
-from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import CourseProblem
 from autograder.pool.process import GradingRefused
 from autograder.pool.requests import GradeNotebook
@@ -31,12 +30,9 @@ from tests import REPOSITORY
 from . import forked_command, sampling, test_routes
 from .dask_cluster import DaskCluster, worker_that_runs_threads
 from .interrupting import in_a_fork, places, times_in
-from .recorded_class import UNIT, RecordedClass, everything, hand_in
+from .recorded_class import UNIT, everything, hand_in, notebook
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
-    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 _THREADS = 40
 DEADLY = f"""import threading, time
 threads = [threading.Thread(target=time.sleep, args=(4,)) for _ in range({_THREADS})]
@@ -45,11 +41,6 @@ for thread in threads:
 for thread in threads:
     thread.join()
 """
-
-
-def notebook(**answers):
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    return filled_in(UNIT, {**right, **answers})
 
 
 def deadly():
@@ -70,12 +61,6 @@ def cluster(tmp_path_factory):
 def with_two(cluster):
     """Has the cluster's two workers started."""
     assert cluster.two
-
-
-@pytest.fixture(scope="module")
-def recorded(marker):
-    """The same by the local route."""
-    return RecordedClass(marker, {}, [])
 
 
 @pytest.fixture(scope="module")

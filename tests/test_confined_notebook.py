@@ -5,10 +5,11 @@ import json
 import pytest
 
 from autograder import catalogue
-from autograder.course.cells import filled_in
 from autograder.course.settings import Isolation, Settings, load
 from autograder.pool.process import GradingProcess
 from tests import CHECK, sampling
+
+from .typed import solved
 
 UNIT = "self_attention"
 
@@ -85,9 +86,8 @@ logging.getLogger(__name__).warning("careful")
 @pytest.fixture(scope="module", params=["A", "B"] if sampling.every else ["A"])
 def report(request, marker):
     """The report on a right notebook that does all this at its end."""
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    right["scaled_softmax"] = f"@torch.compile\n{right['scaled_softmax']}"
-    content = with_cells(filled_in(UNIT, right))
+    compiled = f"@torch.compile\n{catalogue.solutions(UNIT)['scaled_softmax'].source()}"
+    content = with_cells(solved(UNIT, scaled_softmax=compiled))
     if request.param == marker.ready.isolation:
         return marker.grade("busy.ipynb", content, UNIT)
     with GradingProcess("cpu", Settings(Isolation(request.param), load().limits, check=CHECK)) as other:

@@ -10,21 +10,18 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from nbgrader.api import Gradebook
 
-from autograder import catalogue, course
+from autograder import course
 from autograder.cli.class_results import changes_in_lines, class_in_lines, class_lines
-from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import CourseProblem, course_directory
 from autograder.gradebook.course_lock import LOCK
-from autograder.gradebook.database import FILE
 from autograder.gradebook.lateness import in_words
 from autograder.gradebook.marks import of_units
 from autograder.reports.class_report import compose, table
 from tests import REPOSITORY
 
 from . import forked_command
-from .recorded_class import UNIT, RecordedClass, everything, hand_in
+from .recorded_class import UNIT, RecordedClass, everything, hand_in, notebook, opened_gradebook
 
 BIN = Path(sys.executable).parent
 FULL = course.unit(UNIT).max_score
@@ -44,13 +41,6 @@ ZERO = "c.LateSubmissionPlugin.penalty_method = 'zero'\n"
 PER_HOUR = HALF.replace("score / 2", "total_seconds_late / 3600")
 BERLIN = "c.Exchange.timezone = 'Europe/Berlin'\n"
 
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
-
-
-def notebook(**answers):
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    return filled_in(UNIT, {**right, **answers})
-
 
 RIGHT = notebook()
 WRONG = notebook(softmax="def softmax(scores): return scores")
@@ -67,24 +57,20 @@ def roster_is(root, **names):
     (root / "roster.csv").write_text("\n".join(["id,first_name", *lines, ""]))
 
 
-def gradebook(root):
-    return Gradebook(f"sqlite:///{root}/{FILE}", "attention")
-
-
 def due_is(root, moment):
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         opened.find_assignment(UNIT).duedate = moment
         opened.db.commit()
 
 
 def extend(root, student, **by):
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         opened.grant_extension(UNIT, student, **by)
 
 
 def give_points(root, student):
     """Give points for a written answer, as a person does in formgrader."""
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         grade = opened.find_grade("why_softmax", UNIT, UNIT, student)
         grade.manual_score, grade.needs_manual_grade = 2.0, False
         opened.db.commit()
@@ -106,7 +92,7 @@ def marked_by_another_kit(root, student):
     """Record a grade with other points, as another version of the autograder would."""
     whose = """submitted_notebook_id = (select n.id from submitted_notebook n join submitted_assignment s
         on s.id = n.assignment_id where s.student_id = ?)"""
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         opened.db.connection().exec_driver_sql(f"update autograder_mark set kit = 'x' where {whose}", (student,))
         opened.find_grade("test_softmax", UNIT, UNIT, student).auto_score = 1.0
         opened.db.commit()
@@ -114,7 +100,7 @@ def marked_by_another_kit(root, student):
 
 def notebook_is_damaged(root, student):
     """The one in autograded/, which the page is made of: and the page is to be made again."""
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         opened.find_comment("softmax", UNIT, UNIT, student).manual_comment = "Well done."
         opened.db.commit()
     (root / "autograded" / student / UNIT / f"{UNIT}.ipynb").write_text("")
@@ -122,7 +108,7 @@ def notebook_is_damaged(root, student):
 
 def points_are(root, points):
     """Change the points of a hidden test in the gradebook, as in an earlier build of the unit."""
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         opened.find_grade_cell("test_softmax", UNIT, UNIT).max_score = points
         opened.db.commit()
 
@@ -163,12 +149,6 @@ def once(recorded, tmp_path_factory):
     """The student `late` is 15 minutes late, and has no points for that."""
     stamps = {"early": IN_TIME, "late": LATE, "unknown": UNKNOWN}
     return graded(recorded, tmp_path_factory.mktemp("once") / "course", stamps)
-
-
-@pytest.fixture
-def root(once, tmp_path):
-    shutil.copytree(once, tmp_path / "course")
-    return tmp_path / "course"
 
 
 def standings(root):
@@ -417,7 +397,7 @@ def test_plain_nbgrader_reads_the_same_times(root):
 )
 def test_a_due_date_is_what_was_meant_or_refused(root, due, moment):
     course_directory(root)  # as all of nbgrader's programs read the settings
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         if moment is None:
             with pytest.raises(ValueError, match="has an unknown time zone"):
                 opened.update_or_create_assignment(UNIT, duedate=due)

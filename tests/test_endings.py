@@ -13,25 +13,24 @@ from pathlib import Path
 import pytest
 
 from autograder import catalogue, course
-from autograder.course.cells import filled_in
 from tests import REPOSITORY
 
 from . import sampling
 from .forked_command import Started
 from .processes import below, runs
+from .typed import solved
 
 UNIT = "dot_product_attention"
 AUTOGRADER = Path(sys.executable).with_name("autograder")
 SECONDS = 120
 
 
-def solved(folder, names, **answers):
+def solved_files(folder, names, **answers):
     """Solved notebooks of these names, with these answers in them."""
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
     paths = [folder / f"{name}.ipynb" for name in names]
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(filled_in(UNIT, {**right, **answers}))
+        path.write_bytes(solved(UNIT, **answers))
     return paths
 
 
@@ -50,7 +49,7 @@ WAITS = "import time\ntime.sleep(8)\n"
 def slow(folder, name):
     """A notebook that takes a while, and is right."""
     source = catalogue.solutions(UNIT)["softmax"].source()
-    return solved(folder, [name], softmax=WAITS + source)[0]
+    return solved_files(folder, [name], softmax=WAITS + source)[0]
 
 
 @pytest.fixture
@@ -93,7 +92,7 @@ def test_a_command_that_is_ended_says_so_and_leaves_no_process(command, number, 
 
 @pytest.mark.parametrize(("command", "into"), [("mark", "/dev/full"), ("mark", "a pipe"), ("grade", "a pipe")])
 def test_output_that_cannot_be_written_is_a_sentence(command, into, tmp_path):
-    (path,) = solved(tmp_path / "submitted" / "ann" / UNIT, [UNIT])
+    (path,) = solved_files(tmp_path / "submitted" / "ann" / UNIT, [UNIT])
     shutil.copyfile(REPOSITORY / "nbgrader_config.py", tmp_path / "nbgrader_config.py")
     arguments = {"mark": [path], "grade": [UNIT, "--course", tmp_path]}
     if into == "a pipe":
@@ -126,7 +125,7 @@ def test_output_that_cannot_be_written_is_a_sentence(command, into, tmp_path):
 @pytest.mark.parametrize("kills", [1, 2])
 def test_every_file_has_its_row_though_the_grader_is_killed(kills, tmp_path):
     """Killed once, the file is tried again; twice, the file is blamed, and the others are marked all the same."""
-    first, last = solved(tmp_path, ["first", "last"])
+    first, last = solved_files(tmp_path, ["first", "last"])
     middle = slow(tmp_path, "middle")
     process = Started("autograder", "mark", first, middle, last, cwd=REPOSITORY)
     lines = [process.stdout.readline()]

@@ -6,18 +6,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from nbgrader.api import Gradebook
 
-from autograder import catalogue, course
-from autograder.course.cells import filled_in
+from autograder import course
 from tests import RELEASE, REPOSITORY
 
 from . import forked_command
+from .recorded_class import opened_gradebook, wrong
 
 UNIT = "dot_product_attention"
 BIN = Path(sys.executable).parent
-
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
 
 
 @pytest.fixture
@@ -53,16 +50,14 @@ def test_from_source_to_export(nbgrader):
     fetched = home / UNIT
     assert {path.name for path in fetched.iterdir()} == {path.name for path in (RELEASE / UNIT).iterdir()}
 
-    answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    answers["softmax"] = catalogue.misconceptions(UNIT)["naive_exponentials"].source()
-    answers["why_softmax"] = "Because shares must be positive, also where scores are not."
-    (fetched / f"{UNIT}.ipynb").write_bytes(filled_in(UNIT, answers))
+    answer = "Because shares must be positive, also where scores are not."
+    (fetched / f"{UNIT}.ipynb").write_bytes(wrong(why_softmax=answer))
     nbgrader("student", "submit", UNIT)
     nbgrader("course", "collect", UNIT)
     (me,) = [folder.name for folder in (root / "submitted").iterdir()]
     nbgrader("course", "autograde", UNIT)
 
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(root) as gradebook:
         question = gradebook.find_grade("why_softmax", UNIT, UNIT, me)
         assert question.needs_manual_grade
         question.manual_score, question.needs_manual_grade = 2.0, False

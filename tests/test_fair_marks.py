@@ -24,6 +24,7 @@ from . import sampling
 from .graders import listed
 from .hunts import hunts
 from .test_student_check import Notebook
+from .typed import solution_sources
 
 DOT, SELF, CAUSAL, HEADS = "dot_product_attention", "self_attention", "causal_attention", "multi_head_attention"
 IMPORTS = (
@@ -189,7 +190,7 @@ def divided_by(denominator):
 
 def test_a_cache_that_writes_into_free_room_may_be_read_before_it_is_appended_to(marker):
     """Scores with cached keys need those keys for gradients, into whose tensor the cache then writes."""
-    answers = {name: entry.source() for name, entry in catalogue.solutions("inference").items()}
+    answers = solution_sources("inference")
     right = {entry.name: entry for entry in catalogue.right_answers("inference").values()}
     for name in ("CacheWithRoom", "CachedInTwoParts"):
         answers[right[name].exercise] = right[name].source()

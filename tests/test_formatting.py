@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from nbconvert.exporters import HTMLExporter
 
-from autograder import catalogue, course
-from autograder.course.cells import filled_in
+from autograder import course
 from autograder.formatting import client
 from autograder.formatting.client import Formatter
 from autograder.formatting.page import PageFormatter
@@ -25,9 +24,7 @@ from autograder.sandbox import temporary
 from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY
 
-from .recorded_class import UNIT, RecordedClass, everything, hand_in
-
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+from .recorded_class import UNIT, RecordedClass, everything, hand_in, notebook
 
 LONG = 60
 """Seconds that no page takes, on a machine however busy, where nothing holds it up."""
@@ -127,11 +124,6 @@ def class_of(recorded, root):
         return root
 
     return grade
-
-
-def notebook(**answers):
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    return filled_in(UNIT, {**right, **answers})
 
 
 def with_cells(*cells):

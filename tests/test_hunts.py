@@ -23,7 +23,6 @@ from autograder.core.counterexample import (
     shown_by,
     unpacked_function,
 )
-from autograder.course.cells import filled_in
 from autograder.course.notebook import joined
 from autograder.graders.collected import collected
 from autograder.grading import release_data
@@ -33,7 +32,7 @@ from tests import RELEASE, released_data
 
 from .hunts import hunts
 from .test_student_check import Notebook
-from .typed import alone
+from .typed import alone, solved
 
 HEADS = "multi_head_attention"
 HUNT = "hunt_merge_heads"
@@ -220,8 +219,7 @@ def {HUNT}():
 def test_the_students_own_function_is_not_what_an_input_is_marked_by(marker):
     """With every exercise wrong but the hunt, the hunt has its points."""
     wrong = catalogue.misconceptions(HEADS)["merged_without_swapping"].source()
-    solutions = {name: one.source() for name, one in catalogue.solutions(HEADS).items()}
-    report = marker.grade("typed.ipynb", filled_in(HEADS, {**solutions, "merge_heads": wrong}), HEADS)
+    report = marker.grade("typed.ipynb", solved(HEADS, merge_heads=wrong), HEADS)
     assert report.exercise("merge_heads").score < report.exercise("merge_heads").max_score
     assert report.exercise(HUNT).score == report.exercise(HUNT).max_score
 

@@ -8,10 +8,8 @@ import time
 from functools import partial
 
 import pytest
-from nbgrader.api import Gradebook
 
 from autograder import catalogue
-from autograder.course.cells import filled_in
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import CourseProblem, course_directory
 from autograder.gradebook.course_lock import course_lock
@@ -19,22 +17,9 @@ from tests import REPOSITORY
 
 from . import forked_command, sampling
 from .interrupting import in_a_fork, places, times_in
-from .recorded_class import UNIT, RecordedClass, everything, hand_in
+from .recorded_class import UNIT, everything, hand_in, notebook, opened_gradebook
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
-    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
-]
-
-
-def notebook(**answers):
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    return filled_in(UNIT, {**right, **answers})
-
-
-@pytest.fixture(scope="module")
-def recorded(marker):
-    return RecordedClass(marker, {}, [])
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +39,7 @@ def begun(new, recorded, tmp_path_factory):
     root = tmp_path_factory.mktemp("begun") / "course"
     shutil.copytree(new, root)
     recorded.grade(root)
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(root) as gradebook:
         question = gradebook.find_grade("why_softmax", UNIT, UNIT, "ada")
         question.manual_score, question.needs_manual_grade = 1.5, False
         gradebook.find_comment("why_softmax", UNIT, UNIT, "ada").manual_comment = "Say why the shares are positive."

@@ -13,7 +13,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder import catalogue
 from autograder.build import lesson_file
 from autograder.build.check_import import guarded
 from autograder.build.release_files import readme
@@ -26,6 +25,8 @@ from autograder.student_check import predictions
 from autograder.student_check.predictions import NOT_GUESSED, said_of_guess, wanted
 from autograder.student_check.unit_data import data_file, zip_file
 from tests import CHECK, RELEASE
+
+from .typed import solution_sources
 
 UNIT = "dot_product_attention"
 GUESSES = {
@@ -366,7 +367,7 @@ def test_an_older_notebook_imports_the_check_as_before():
 
 def test_in_marking_guesses_and_hints_do_nothing(marker):
     """Whatever they are called with; a cell that fails around them costs no mark."""
-    answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    answers = solution_sources(UNIT)
     notebook = nbformat.reads(filled_in(UNIT, answers).decode(), as_version=4)
     (asked,) = (cell for cell in notebook.cells if cell.source.startswith('guess("most_alike"'))
     asked.source = 'assert guess("most_alike", 6, 7, at=8) is None'

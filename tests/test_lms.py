@@ -12,12 +12,10 @@ import pytest
 import typer
 from hypothesis import example, given
 from hypothesis import strategies as st
-from nbgrader.api import Gradebook
 
-from autograder import catalogue, course
+from autograder import course
 from autograder.cli.console import command_errors
 from autograder.cli.lms import export, feedback_zip, import_
-from autograder.course.cells import filled_in
 from autograder.course.zip_file import BadZip, NotTaken, ZipFile, path_within
 from autograder.gradebook import marks, roster
 from autograder.gradebook.course_directory import course_directory
@@ -29,9 +27,7 @@ from autograder.lms.file_names import layout, readings
 from autograder.lms.grade_tables import NoTable, marked_class
 from autograder.lms.import_submissions import import_zip
 
-from .recorded_class import UNIT, RecordedClass, hand_in
-
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+from .recorded_class import UNIT, RecordedClass, hand_in, notebook, opened_gradebook
 
 FULL = sum(course.unit(UNIT).points.values())
 CANVAS = f"""Student,ID,SIS User ID,SIS Login ID,Section,Notes,Dot-Product Attention (98765),Current Score
@@ -48,11 +44,6 @@ WORKSHEET = f"""\ufeffIdentifier,"Full name","ID number","Email address",Status,
 "Participant 501","Ada O'Neil, Jr.",ada,ada@example.org,Submitted,,{FULL - 3:g},Yes,"Tuesday, 3 Nov 2026",-,"- good"
 "Participant 502","Bo Quist",bo,bo@example.org,Submitted,,{FULL - 3:g},Yes,-,-,
 """
-
-
-def notebook(**answers):
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    return filled_in(UNIT, {**right, **answers})
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +65,7 @@ def once(marker, tmp_path_factory):
     hand_in(root, "bo", notebook(softmax="def softmax(scores): return scores.exp()", why_softmax="So."))
     recorded = RecordedClass(marker, {}, [])
     recorded.grade(root)
-    with gradebook(root) as book:
+    with opened_gradebook(root) as book:
         book.update_or_create_assignment(UNIT, duedate="2026-01-01 00:00:00 UTC")
         question = book.find_grade("why_softmax", UNIT, UNIT, "ada")
         question.manual_score, question.needs_manual_grade = 1.333, False
@@ -84,23 +75,13 @@ def once(marker, tmp_path_factory):
     return root
 
 
-@pytest.fixture
-def root(once, tmp_path):
-    shutil.copytree(once, tmp_path / "course")
-    return tmp_path / "course"
-
-
-def gradebook(root):
-    return Gradebook(f"sqlite:///{root}/gradebook.db", "attention")
-
-
 def of_class(root, roster_file=None, id_column=None):
     return marked_class(root, [UNIT], roster_file, id_column)
 
 
 def test_the_table_for_a_spreadsheet_has_what_nbgrader_counts(root):
     hand_in(root, "cy", b"handed in, and not graded")
-    with gradebook(root) as book:
+    with opened_gradebook(root) as book:
         book.add_student("zoe")
         book.add_submission(UNIT, "zoe")
         kept = {s: book.find_submission(UNIT, s) for s in ("ada", "bo")}
@@ -130,7 +111,7 @@ def test_the_table_for_a_spreadsheet_has_what_nbgrader_counts(root):
 def test_a_unit_that_nobody_handed_in_is_said(once, tmp_path):
     """Everyone has 0 in it, which may not be meant: the table looks as if it had been marked."""
     shutil.copy(once / "roster.csv", tmp_path)
-    with gradebook(tmp_path) as book:
+    with opened_gradebook(tmp_path) as book:
         book.add_assignment(UNIT)
         book.add_notebook(UNIT, UNIT)
     for table in (grade_tables.for_spreadsheet(of_class(tmp_path)), grade_tables.for_canvas(of_class(tmp_path), {})):
@@ -315,7 +296,7 @@ def test_what_canvas_packed_comes_in_and_feedback_goes_back(root, tmp_path):
     assert submitted(root) == after
 
     (unit,) = marks.of_units(root, [UNIT])
-    with gradebook(root) as book:
+    with opened_gradebook(root) as book:
         book.find_comment("why_softmax", UNIT, UNIT, "bo").manual_comment = "Say more."
         book.db.commit()
     (of_unit,) = marks.of_units(root, [UNIT])

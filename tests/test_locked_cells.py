@@ -2,10 +2,11 @@
 
 import pytest
 
-from autograder import catalogue, course
+from autograder import course
 from autograder.course.locked_cells import LONGEST, Edit, edit_of
 
 from . import typed
+from .typed import solution_sources
 
 UNIT = "self_attention"
 RELEASED = "import torch\n\nx = torch.tensor(\n    [1, 2]\n)\ntorch.manual_seed(123)\ny = f(\n    2\n)"
@@ -71,7 +72,7 @@ def test_a_released_definition_is_replaced_by_nobody():
     assert edit_of(released, "def show(y):\n    return y\n\nimport math") == Edit("\n" * 3 + "import math", True)
 
 
-SOLUTIONS = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+SOLUTIONS = solution_sources(UNIT)
 USES_NUMPY = "def scaled_softmax(scores, d_k):\n    return torch.softmax(scores / np.sqrt(d_k), dim=-1)"
 
 

@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from autograder import catalogue, course
+from autograder import course
 from autograder.course.cells import code_cells, filled_in
 from autograder.course.nodes import LONGEST_PAGE, truncate_for_page
 from autograder.course.notebook import MAX_CELLS, MAX_CHARACTERS, joined, parse
@@ -22,17 +22,16 @@ from tests import REPOSITORY
 
 from . import forked_command
 from .recorded_class import UNIT, RecordedClass, hand_in
+from .typed import solution_sources
 
 BIN = Path(sys.executable).parent
 OF_UNIT = course.unit(UNIT)
-ANSWERS = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+ANSWERS = solution_sources(UNIT)
 SOLVED = json.loads(filled_in(UNIT, {**ANSWERS, "why_softmax": "Because."}))["cells"]
 for solved in SOLVED:
     solved["source"] = joined(solved["source"])
 NAMED = {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in SOLVED if "nbgrader" in cell["metadata"]}
 LONG = ("markdown", "", "x" * 50_000)
-
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
 
 
 def cell(kind, grade_id, source):

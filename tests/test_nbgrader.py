@@ -21,14 +21,13 @@ from autograder.report import REPORT_FILE, Report
 from tests import REPOSITORY
 
 from . import forked_command
+from .recorded_class import opened_gradebook
 
 UNIT = "self_attention"
 CLASS = REPOSITORY / "demo" / "submitted"
 ROSTER = REPOSITORY / "demo" / "roster.csv"
 SUBMITTERS = sorted(folder.name for folder in CLASS.iterdir())
 NOTHING = "noor"
-
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +62,7 @@ def nbgrader(root, *arguments):
 
 def scores(root):
     """Each student's exercises in the gradebook."""
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(root) as gradebook:
         return {
             student: {
                 grade.name: (grade.auto_score, grade.max_score)
@@ -196,7 +195,7 @@ def test_plain_nbgrader_gives_the_same(graded, tmp_path, marks):
 
 def test_the_roster_is_in_the_gradebook(graded):
     root, _ = graded
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(root) as gradebook:
         assert {(s.id, s.first_name, s.last_name) for s in gradebook.students} >= {("noor", "Noor", "de Vries")}
         assert len(gradebook.students) == 16
 
@@ -260,7 +259,7 @@ def autograded(autograded_once, tmp_path):
 
 def test_what_a_mark_of_nbgraders_own_autograde_rests_on(autograded, marks):
     submission = sha256((CLASS / "chiara" / UNIT / f"{UNIT}.ipynb").read_bytes()).hexdigest()
-    with Gradebook(f"sqlite:///{autograded}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(autograded) as gradebook:
         entry = gradebook.find_submission_notebook(UNIT, UNIT, "amara")
         kept = records.provenance(gradebook.db, entry.id)
     assert (kept.submission, kept.status, kept.isolation) == (submission, "graded", marks["chiara"].isolation)

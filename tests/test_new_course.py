@@ -9,10 +9,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbgrader.api import Gradebook
 from traitlets.config import PyFileConfigLoader
 
-from autograder import catalogue, course
+from autograder import course
 from autograder.build.source_notebook import source_notebook
 from autograder.classroom.assignment import assignment
 from autograder.classroom.class_folder import NotMade, new_course, upgrade_course
@@ -22,6 +21,8 @@ from autograder.gradebook.course_directory import CourseProblem, nbgrader_api
 from tests import REPOSITORY, files
 
 from . import forked_command
+from .recorded_class import opened_gradebook
+from .typed import solution_sources
 
 UNIT = "dot_product_attention"
 GONE, CHANGED = "normalize_by_sum", "softmax"
@@ -30,8 +31,6 @@ POINTS = {
     "now": {"softmax": 4.0, "normalize_by_sum": 2.0, "all": 18.0},
 }
 """By version of the kit: what the two exercises that differ give, and all exercises together."""
-
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +102,7 @@ def folders(kit, command):
 
 def hand_in(folder):
     """A student's notebook as the folder gave it out, solved."""
-    answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    answers = solution_sources(UNIT)
     place = folder / "submitted" / "ada" / UNIT
     place.mkdir(parents=True, exist_ok=True)
     (place / f"{UNIT}.ipynb").write_bytes(filled_in(UNIT, answers, folder))
@@ -111,7 +110,7 @@ def hand_in(folder):
 
 def held(folder):
     """The unit's grade cells in the gradebook with their points; and what ada has, where she is graded."""
-    with Gradebook(f"sqlite:///{folder}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(folder) as gradebook:
         cells = {cell.name: cell.max_score for cell in gradebook.find_notebook(UNIT, UNIT).grade_cells}
         entries = [entry for entry in gradebook.assignment_submissions(UNIT) if entry.student_id == "ada"]
         return cells, [entry.score for entry in entries]

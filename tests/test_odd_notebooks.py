@@ -5,20 +5,20 @@ import json
 
 import pytest
 
-from autograder import catalogue
 from autograder.course import notebook
-from autograder.course.cells import filled_in
 from autograder.course.notebook_file import read_at
 from autograder.course.without_outputs import MOST_PICTURES
+
+from .typed import solved
 
 UNIT = "dot_product_attention"
 NAN, INFINITY = float("nan"), float("inf")
 HALF = "\ud83d"
 
 
-def solved():
+def cells_and_parsed():
     """The cells of a solved notebook, and what is parsed of them."""
-    content = filled_in(UNIT, {name: its.source() for name, its in catalogue.solutions(UNIT).items()})
+    content = solved(UNIT)
     return json.loads(content), cells_of(notebook.parse(content))
 
 
@@ -50,7 +50,7 @@ FILES = {
 @pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize("outputs", OUTPUTS.values(), ids=list(OUTPUTS))
 def test_outputs_never_matter(tmp_path, outputs, large):
-    data, expected = solved()
+    data, expected = cells_and_parsed()
     for cell in data["cells"]:
         if cell["cell_type"] == "code":
             cell.update(outputs=outputs, execution_count=NAN)
@@ -61,7 +61,7 @@ def test_outputs_never_matter(tmp_path, outputs, large):
 
 
 def test_bytes_that_are_no_text_in_an_output_do_not_matter(tmp_path):
-    data, expected = solved()
+    data, expected = cells_and_parsed()
     next(cell for cell in data["cells"] if cell["cell_type"] == "code")["outputs"] = ["PLACE"]
     content = json.dumps(data).encode().replace(b"PLACE", b"\xff\xed\xa0\xbd\x00")
     assert cells_of(read(tmp_path, content)) == expected
@@ -69,13 +69,13 @@ def test_bytes_that_are_no_text_in_an_output_do_not_matter(tmp_path):
 
 @pytest.mark.parametrize("changed", FILES.values(), ids=list(FILES))
 def test_what_programs_note_of_a_notebook_does_not_matter(tmp_path, changed):
-    data, expected = solved()
+    data, expected = cells_and_parsed()
     assert cells_of(read(tmp_path, json.dumps({**data, **changed}).encode())) == expected
 
 
 @pytest.mark.parametrize("written", [HALF, "a" + HALF, HALF + "A", "\udc00\ud83d", "\\" + HALF])
 def test_half_an_emoji_in_a_cell_costs_that_letter(tmp_path, written):
-    data, expected = solved()
+    data, expected = cells_and_parsed()
     data["cells"].append({"cell_type": "markdown", "metadata": {}, "source": written + "\N{GRINNING FACE} why"})
     *cells, (_, text, _) = cells_of(read(tmp_path, json.dumps(data).encode()))
     assert cells == expected
@@ -84,7 +84,7 @@ def test_half_an_emoji_in_a_cell_costs_that_letter(tmp_path, written):
 
 
 def test_a_byte_that_is_not_utf_8_costs_that_letter(tmp_path):
-    data, expected = solved()
+    data, expected = cells_and_parsed()
     data["cells"].append({"cell_type": "markdown", "metadata": {}, "source": "caf\xe9 NaN"})
     *cells, (_, text, _) = cells_of(read(tmp_path, json.dumps(data, ensure_ascii=False).encode("latin-1", "replace")))
     assert text == "caf\N{REPLACEMENT CHARACTER} NaN"
@@ -102,7 +102,7 @@ def test_a_byte_that_is_not_utf_8_costs_that_letter(tmp_path):
     ],
 )
 def test_a_notebook_may_be_in_any_unicode(tmp_path, encoding, mark):
-    data, expected = solved()
+    data, expected = cells_and_parsed()
     data["cells"][0]["source"] = "\N{GRINNING FACE} 注意"
     expected[0] = (expected[0][0], data["cells"][0]["source"], expected[0][2])
     text = json.dumps(data, ensure_ascii=False, indent=1).replace("\n", "\r\n")
@@ -114,7 +114,7 @@ def test_format_3_is_refused(tmp_path):
 
 
 def test_a_large_picture_in_a_cell_leaves_its_text(tmp_path):
-    data, expected = solved()
+    data, expected = cells_and_parsed()
     picture = "![p](data:image/png;base64," + "A" * (MOST_PICTURES + notebook.MAX_BYTES) + ")"
     attachments = {"a.png": {"image/png": "B" * 1000}}
     data["cells"] += [

@@ -9,10 +9,9 @@ import pytest
 from nbgrader import utils
 from typer.testing import CliRunner
 
-from autograder import catalogue, course
+from autograder import course
 from autograder.classroom.class_folder import NotMade, new_course
 from autograder.cli import app
-from autograder.course.cells import filled_in
 from autograder.course.folder import use
 from autograder.gradebook import database
 from autograder.gradebook.course_directory import course_directory, nbgrader_api
@@ -23,11 +22,9 @@ from tests import REPOSITORY
 from . import forked_command
 from .interrupting import in_a_fork
 from .recorded_class import UNIT, RecordedClass
+from .typed import solved
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
-    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 OWN_COURSE = Path(__file__).parent / "own_course"
 NAMES = ["C++ (2026) [autumn]", "100 % $y {z} *v? 'q' \"p\" #1 ~ & ; %41 [!a]"]
@@ -48,8 +45,7 @@ def folder(request, tmp_path_factory, marker):
     (place / "roster.csv").write_text("id,first_name,last_name\nada,Ada,O\n")
     packed = place / "moodle [1].zip"
     with zipfile.ZipFile(packed, "w") as file:
-        right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-        file.writestr(f"Ada O_501_assignsubmission_file_/{UNIT}.ipynb", filled_in(UNIT, right))
+        file.writestr(f"Ada O_501_assignsubmission_file_/{UNIT}.ipynb", solved(UNIT))
     run("import", UNIT, packed, "--course", place)
     result = RecordedClass(marker, {}, []).grade(place)
     full = course.unit(UNIT).max_score

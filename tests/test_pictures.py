@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from autograder import catalogue
 from autograder.course import notebook
-from autograder.course.cells import filled_in
 from autograder.formatting.client import Formatter
 from autograder.formatting.page import PageFormatter
 from autograder.formatting.pictures import embedded
@@ -26,6 +24,7 @@ from tests import REPOSITORY
 
 from . import forked_command
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
+from .typed import solved
 
 QUESTION = "why_softmax"
 BELOW = "Because scores may be negative."
@@ -192,11 +191,6 @@ def test_an_answer_that_is_too_long_to_format_has_its_pictures_below():
     assert [link["href"] for link in soup.select("a")] == ["attachment-2.bin"]
 
 
-def solved(**answers):
-    right = {name: its.source() for name, its in catalogue.solutions(UNIT).items()}
-    return json.loads(filled_in(UNIT, {**right, **answers}))
-
-
 CLASS = {
     "ada": f"![photo]({data(png(filling=b'x' * 240_000))})\n\n{BELOW}",
     "bob": "YOUR ANSWER HERE",
@@ -212,7 +206,7 @@ def graded(marker, tmp_path_factory):
     root = tmp_path_factory.mktemp("pictures")
     shutil.copy(REPOSITORY / "nbgrader_config.py", root)
     for student, answer in CLASS.items():
-        hand_in(root, student, json.dumps(solved(**{QUESTION: answer})).encode())
+        hand_in(root, student, solved(UNIT, **{QUESTION: answer}))
     result = RecordedClass(marker, {}, []).grade(root)
     assert [row.problem for row in result.rows] == [""] * len(CLASS)
     assert result.marks.waiting == 4

@@ -15,18 +15,19 @@ import pytest
 import xmlschema
 import yaml
 
-from autograder import catalogue, course
+from autograder import course
 from autograder.classroom.class_folder import new_course
 from autograder.cli.class_results import StudentLine
 from autograder.cli.mark import _exit_code
 from autograder.cli.result_files import ResultFiles
-from autograder.course.cells import filled_in
 from autograder.output_files import NotWritable
 from autograder.report import Diagnosis, ExerciseReport, Mistake, Report, WrittenQuestion
 from autograder.report import TestReport as Verdict  # pytest would collect it
 from autograder.reports.exports import gradescope_results, json_line, json_schema, junit_xml
 from autograder.serving.served_unit import Served
 from tests import RELEASE, REPOSITORY
+
+from .recorded_class import notebook
 
 UNIT = "dot_product_attention"
 BIN = Path(sys.executable).parent
@@ -36,12 +37,6 @@ HOSTILE = "\0\x1b[31m]]></failure><!--\ud800\ufffe\u202e&amp;\r\n\"'"
 (JOB,) = yaml.safe_load((REPOSITORY / "deploy" / "github-classroom.yml").read_text())["jobs"].values()
 STEPS = {step.get("name"): step["run"] for step in JOB["steps"] if "run" in step}
 COMMANDS = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-
-
-def solved(**answers):
-    """A notebook with right answers, but for these."""
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    return filled_in(UNIT, {**right, **answers})
 
 
 def validated(content):
@@ -75,8 +70,8 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pipeline")
     submissions = folder / "submissions"
     submissions.mkdir()
-    (submissions / "a right one.ipynb").write_bytes(solved(why_softmax="Shares are positive."))
-    (submissions / "b <&\x1b.ipynb").write_bytes(solved(softmax=f"raise ValueError({HOSTILE!r})"))
+    (submissions / "a right one.ipynb").write_bytes(notebook(why_softmax="Shares are positive."))
+    (submissions / "b <&\x1b.ipynb").write_bytes(notebook(softmax=f"raise ValueError({HOSTILE!r})"))
     shutil.copy(RELEASE / UNIT / f"{UNIT}.ipynb", submissions / "c.ipynb")
     (submissions / "d.ipynb").write_text("<html>")
     (submissions / "e.ipynb").symlink_to("gone")
@@ -85,7 +80,7 @@ def page(tmp_path_factory):
     (folder / "class" / "roster.csv").write_text("id,first_name\nada,Ada\nbo,Bo\n")
     pushed = folder / "github" / "homework-ada"
     pushed.mkdir(parents=True)
-    (pushed / f"{UNIT}.ipynb").write_bytes(solved())
+    (pushed / f"{UNIT}.ipynb").write_bytes(notebook())
     run("git init -q && git add . && git -c user.name=ada -c user.email=ada@example.org commit -qm 1", pushed)
     places = {"REPOSITORIES": f"{folder}/github/homework-", "UNIT": UNIT, "CLASSROOM_TOKEN": "secret"}
     collected = run(STEPS["Collect"], folder / "class", **places)
@@ -339,7 +334,7 @@ def test_gradescope_gets_its_results(gradescope):
         "score": 0,
         "output": "Hand in one notebook, a file that ends in .ipynb: here are 0.",
     }
-    (gradescope / "submission" / "my homework.ipynb").write_bytes(solved(softmax="def softmax(x): return x"))
+    (gradescope / "submission" / "my homework.ipynb").write_bytes(notebook(softmax="def softmax(x): return x"))
     done = run("./run_autograder", gradescope, HIDDEN_VISIBILITY="after_published")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     shown = on_gradescope((gradescope / "results" / "results.json").read_bytes())

@@ -24,13 +24,10 @@ from tests import REPOSITORY
 from . import forked_command, sampling
 from .interrupting import in_a_fork, places, times_in
 from .postgresql_server import PASSWORD, READER
-from .recorded_class import UNIT, RecordedClass, everything, hand_in
+from .recorded_class import UNIT, everything, hand_in
 from .test_interruption import notebook
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
-    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 
 def keeps_at(root, url):
@@ -44,11 +41,6 @@ def state(root):
     rows, files = everything(root)
     files.pop("nbgrader_config.py")
     return rows, files
-
-
-@pytest.fixture(scope="module")
-def recorded(marker):
-    return RecordedClass(marker, {}, [])
 
 
 class Course:

@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder import catalogue, course
+from autograder import course
 from autograder.classroom.submissions import HandIn, Submissions
 from autograder.course import notebook
-from autograder.course.cells import filled_in
 from autograder.course.notebook_file import read_at
 from autograder.course.submitted_folder import OpenedFolder
 from autograder.course.without_outputs import TooManyParts, WithoutOutputs
 from tests import RELEASE, REPOSITORY
 
 from . import forked_command, sampling, swapping
+from .typed import solved
 
 UNIT = swapping.UNIT
 FULL = course.unit(UNIT).max_score
@@ -33,9 +33,8 @@ MARKER = "The instructor's own words, which nobody reads."
 BIN = Path(sys.executable).parent
 
 
-def solved() -> bytes:
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    return filled_in(UNIT, {**right, "why_softmax": MARKER})
+def right_notebook() -> bytes:
+    return solved(UNIT, why_softmax=MARKER)
 
 
 def released() -> bytes:
@@ -44,7 +43,7 @@ def released() -> bytes:
 
 def with_outputs(outputs: bytes) -> bytes:
     """A solved notebook, with these bytes as the outputs of its first cell of code."""
-    data = json.loads(solved())
+    data = json.loads(right_notebook())
     next(cell for cell in data["cells"] if cell["cell_type"] == "code")["outputs"] = "PLACE"
     return json.dumps(data).encode().replace(b'"PLACE"', outputs)
 
@@ -59,7 +58,7 @@ def with_swapped(tmp_path, students):
         (folder / "timestamp.txt").write_text("2026-01-02 03:04:05 UTC")
     secret = tmp_path / "instructor" / UNIT
     secret.mkdir(parents=True)
-    (secret / f"{UNIT}.ipynb").write_bytes(solved())
+    (secret / f"{UNIT}.ipynb").write_bytes(right_notebook())
     (secret / "timestamp.txt").write_text("1999-12-31 00:00:00 UTC")
     return tmp_path
 

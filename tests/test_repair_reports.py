@@ -7,10 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
-from nbgrader.api import Gradebook
 
-from autograder import catalogue
-from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import nbgrader_api
 from autograder.grading.repair_search import Step
 from autograder.grading.repairs import _changes
@@ -26,9 +23,8 @@ from autograder.tracing.definitions import Definition
 from autograder.tracing.repair_operators import generic_edits
 
 from . import REPOSITORY
-from .recorded_class import UNIT, RecordedClass, hand_in
-
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+from .recorded_class import UNIT, RecordedClass, hand_in, opened_gradebook
+from .typed import solved
 
 BEFORE = "    return x.exp() / x.exp().sum(0) + 0.1 * (1 < 2)"
 """No known mistake does this."""
@@ -38,8 +34,7 @@ REPAIR = Repair([Change("softmax", 2, "a number", BEFORE, AFTER)])
 
 
 def notebook(code):
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    return filled_in(UNIT, {**right, "softmax": code})
+    return solved(UNIT, softmax=code)
 
 
 class WithRepairs(RecordedClass):
@@ -112,7 +107,7 @@ def test_an_interrupted_search_is_completed_by_the_next_run(new, recorded, tmp_p
 
 def due_is(root, late, extended):
     """Set the due date to some hours ago, and give Bob an extension."""
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(root) as gradebook:
         due = datetime.now(UTC).replace(tzinfo=None) - timedelta(hours=late)
         gradebook.find_assignment(UNIT).duedate = due
         gradebook.find_submission(UNIT, "bob").extension = timedelta(hours=extended)

@@ -30,11 +30,9 @@ from autograder.gradebook.course_directory import course_directory, nbgrader_api
 from .postgresql_server import Server
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
 from .test_serve import serve
+from .typed import solution_sources
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
-    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 IN_TIME, LATE, DUE = "2026-01-01 16:00:00 UTC", "2026-01-01 19:30:00 UTC", datetime(2026, 1, 1, 17)
 HALVED = "def context_vector(weights, inputs):\n    return 0.5 * (weights @ inputs) + 1"
@@ -71,7 +69,7 @@ ROUTES = {
 
 def hand_in_the_class(root: Path) -> None:
     """Right and wrong answers, a damaged notebook, one under another name, and one that is missing."""
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    right = solution_sources(UNIT)
     wrong = {name: one.source() for name, one in catalogue.misconceptions(UNIT).items()}
     answers = {
         "ada": {},
@@ -148,11 +146,6 @@ def _without_ids(held: dict) -> dict:
     """Nor their place in the order of these."""
     is_persons = "last_name" in held and "student" not in held
     return {key: value for key, value in held.items() if key not in ("id", "index") or (key == "id" and is_persons)}
-
-
-@pytest.fixture(scope="module")
-def recorded(marker):
-    return RecordedClass(marker, {}, [])
 
 
 @pytest.fixture(scope="module")

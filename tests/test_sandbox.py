@@ -38,6 +38,7 @@ from autograder.sandbox.worker import protocol
 from tests import CHECK, REPOSITORY
 
 from . import sampling
+from .typed import solved
 
 UNTRUSTED = [REPOSITORY / "autograder" / name for name in ("core", "sandbox/confine", "sandbox/worker")]
 
@@ -207,8 +208,8 @@ def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(mark
 
 def test_a_lost_fork_server_is_no_fault_of_a_submission(own_marker):
     """The system may end it, for want of memory: marked again, not marked down."""
-    answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    content = filled_in(UNIT, {**answers, "softmax": answers["softmax"] + "\nimport time\ntime.sleep(3)"})
+    waits = catalogue.solutions(UNIT)["softmax"].source() + "\nimport time\ntime.sleep(3)"
+    content = solved(UNIT, softmax=waits)
     assert own_marker.ready.isolation == "A"
     (parent,) = Path(f"/proc/{own_marker.pid}/task/{own_marker.pid}/children").read_text().split()
     threading.Timer(1.5, os.kill, (int(parent), signal.SIGKILL)).start()
@@ -551,8 +552,7 @@ def mark_in_little_time():
 
 def with_cells(sources, **answers):
     """The solved notebook with these answers, and with cells of a student's own before all others."""
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    notebook = json.loads(filled_in(UNIT, {**right, **answers}))
+    notebook = json.loads(solved(UNIT, **answers))
     own = [{"cell_type": "code", "source": source, "metadata": {}, "outputs": []} for source in sources]
     return json.dumps({**notebook, "cells": own + notebook["cells"]}).encode()
 

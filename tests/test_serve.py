@@ -25,7 +25,6 @@ from pathlib import Path
 import jsonschema
 import msgspec
 import pytest
-from nbgrader.api import Gradebook
 from nbgrader.utils import notebook_hash
 
 from autograder import catalogue
@@ -47,23 +46,16 @@ from tests import REPOSITORY
 
 from . import forked_command, sampling
 from .interrupting import in_a_fork, places, times_in
-from .recorded_class import UNIT, RecordedClass, everything, hand_in, warm_formatter
+from .recorded_class import UNIT, everything, hand_in, notebook, opened_gradebook, warm_formatter
 from .requests_served import Requests
+from .typed import solution_sources
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
-    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 OTHER = "self_attention"
 FIRST, SECOND, THIRD = (f"2026-01-0{day} 03:04:05 UTC" for day in (2, 3, 4))
 OVERFLOWS = "exp overflows for large scores"
 POINTS = r": [\d.]+ of \d+ points"
-
-
-def notebook(**answers):
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    return filled_in(UNIT, {**right, **answers})
 
 
 def wrong(**answers):
@@ -93,11 +85,6 @@ def attempts(root):
         rows = database.execute("select student, submission, handed_in from autograder_attempt").fetchall()
     database.close()
     return sorted(rows)
-
-
-@pytest.fixture(scope="module")
-def recorded(marker):
-    return RecordedClass(marker, {}, [])
 
 
 @pytest.fixture
@@ -449,7 +436,7 @@ def test_before_the_due_date_less_is_shown_and_after_it_all(course, recorded, sh
 
 @pytest.mark.parametrize("show", ["check", "names", "all"])
 def test_an_untouched_notebook_is_not_written_wherever_it_is_shown(course, recorded, show):
-    answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    answers = solution_sources(UNIT)
     del answers["softmax"]
     for student, content in (("ada", released_notebook(UNIT).read_bytes()), ("bo", filled_in(UNIT, answers))):
         submit(course, student, content, FIRST)
@@ -474,7 +461,7 @@ def test_the_folder_that_is_served_is_named(tmp_path, monkeypatch, capsys):
 
 
 def set_due(root, moment):
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(root) as gradebook:
         gradebook.update_or_create_assignment(UNIT, duedate=f"{moment:%Y-%m-%d %H:%M:%S} UTC")
 
 
@@ -482,7 +469,7 @@ def test_what_a_person_gives_later_comes_onto_the_page(course, recorded):
     submit(course, "ada", notebook(why_softmax="Because."), FIRST)
     with Serving(course, recorded) as serving:
         serving.work_off()
-        with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+        with opened_gradebook(course) as gradebook:
             gradebook.find_comment("why_softmax", UNIT, UNIT, "ada").manual_comment = "Say why they are positive."
             gradebook.db.commit()
         recorded.grade(course)
@@ -495,7 +482,7 @@ def test_a_penalty_follows_the_due_date_and_extensions_while_serving_and_after(c
     """Nothing is marked again for it, and no attempt is counted."""
 
     def change(extension, moment=datetime(2026, 1, 2, 3)):
-        with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+        with opened_gradebook(course) as gradebook:
             gradebook.update_or_create_assignment(UNIT, duedate=moment)
             gradebook.grant_extension(UNIT, "ada", minutes=extension)
 

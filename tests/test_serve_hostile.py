@@ -5,10 +5,8 @@ import time
 
 import pytest
 
-from autograder import catalogue
 from autograder.classroom import submissions
 from autograder.classroom.submissions import HandIn, Submissions
-from autograder.course.cells import filled_in
 from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
 from autograder.report import TestReport as Verdict
 from autograder.serving.file_changes import NotebookFinder
@@ -16,6 +14,7 @@ from autograder.serving.released_pages import limited
 from autograder.serving.work_queue import RoundRobin
 
 from .recorded_class import UNIT
+from .typed import solved
 
 
 def test_students_take_turns_and_each_has_one_item_at_a_time():
@@ -35,7 +34,7 @@ def test_students_take_turns_and_each_has_one_item_at_a_time():
 def test_notebooks_under_other_names_are_read_once_and_by_nobody_who_serves(tmp_path, monkeypatch):
     folder = tmp_path / "ada" / UNIT
     folder.mkdir(parents=True)
-    right = filled_in(UNIT, {name: its.source() for name, its in catalogue.solutions(UNIT).items()})
+    right = solved(UNIT)
     for name, content in (("mine", right), ("other", b"{}")):
         (folder / f"{name}.ipynb").write_bytes(content)
     read, read_in = [], submissions.read_in

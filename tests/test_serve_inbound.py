@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from nbgrader.api import Gradebook
 
 from autograder.serving import exchange, inbound
 from autograder.serving.exchange import Exchange
 from autograder.serving.released_pages import SHOWN
 
-from .recorded_class import UNIT
+from .recorded_class import UNIT, opened_gradebook
 from .test_serve import FIRST, SECOND, THIRD, new_course, submit
 
 NOBODY = 65534
@@ -197,7 +196,7 @@ def test_with_before_duedate_what_came_late_counts_only_alone(collecting):
     settings = collecting.root / "nbgrader_config.py"
     settings.write_text(f"{settings.read_text()}\nc.ExchangeCollect.before_duedate = True\n")
     due = datetime(2026, 1, 2, 12, tzinfo=UTC)
-    with Gradebook(f"sqlite:///{collecting.root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(collecting.root) as gradebook:
         gradebook.update_or_create_assignment(UNIT, duedate=f"{due:%Y-%m-%d %H:%M:%S} UTC")
     for student, moments in {"ada": (FIRST, SECOND), "bo": (SECOND, THIRD)}.items():
         for moment in moments:

@@ -16,17 +16,10 @@ from autograder.serving import http_server
 from autograder.serving.http_server import FOLDER, TOKEN_FILE
 from autograder.serving.work_queue import UnrecordedNotebook, WorkQueue
 
-from .recorded_class import UNIT, RecordedClass, hand_in
+from .recorded_class import UNIT, hand_in
 from .requests_served import MOST_BYTES, Requests
 from .test_serve import FIRST, OVERFLOWS, POINTS, Serving, attempts, new_course, notebook, released, set_due, wrong
 from .test_serve import submit as submit_by_exchange
-
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
-
-
-@pytest.fixture(scope="module")
-def recorded(marker):
-    return RecordedClass(marker, {}, [])
 
 
 @pytest.fixture

@@ -28,13 +28,10 @@ from autograder.serving.rate_limit import HOUR
 from autograder.serving.work_queue import GradingThreads
 
 from .interrupting import in_a_fork
-from .recorded_class import UNIT, RecordedClass, hand_in
+from .recorded_class import UNIT, hand_in
 from .test_serve import FIRST, SECOND, THIRD, Serving, attempts, new_course, notebook, released, submit
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
-    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 UNISOLATED = msgspec.structs.replace(settings.load(), isolation=settings.Isolation("none", trust_submissions=True))
 DEADLY = """import os, signal
 def _above(pid):
@@ -47,11 +44,6 @@ os.kill(_above(os.getppid()), signal.SIGKILL)  # the grading process; only witho
 def deadly(text=""):
     """Ends the process that grades it."""
     return notebook(softmax=f"{DEADLY}{catalogue.solutions(UNIT)['softmax'].source()}", why_softmax=text)
-
-
-@pytest.fixture(scope="module")
-def recorded(marker):
-    return RecordedClass(marker, {}, [])
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from nbgrader.api import Gradebook
 
 from autograder import course
 from autograder.classroom.assignment import NothingToGrade, assignment
@@ -30,13 +29,12 @@ from autograder.reports.exports import json_line
 from tests import RELEASE, REPOSITORY, SOURCE
 
 from . import forked_command
-from .recorded_class import RecordedClass
+from .recorded_class import RecordedClass, opened_gradebook
 
 UNIT = "dot_product_attention"
 BIN = Path(sys.executable).parent
 SCRIPT = "<img src=x onerror=alert(1)>"
 
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
 
 MAY_BE = [
     "ada", "Ada.Lovelace", "o'neil", "a_b-c@d.edu", "_x", "@x", "+1", "'x", "çağla", "jose\u0301", "李小龍", "Ωμέγα",
@@ -99,7 +97,7 @@ def run(root, program, *arguments):
 
 
 def enrolled(root):
-    with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(root) as gradebook:
         return {student.id for student in gradebook.students}
 
 

@@ -31,7 +31,7 @@ from tests import RELEASE, REPOSITORY, released_data
 
 from . import golden_record, sampling
 from .graders import listed as listed_graders
-from .typed import alone
+from .typed import alone, solution_sources
 from .unseen import unseen
 
 PAGE = REPOSITORY / "docs" / "matrix.md"
@@ -49,7 +49,7 @@ class Notebook:
     """A notebook of the unit with the answers typed in, and the check beside it."""
 
     def __init__(self, unit, **typed):
-        answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+        answers = solution_sources(unit)
         self.names = {"X": SIX_WORDS, "module": released_check(unit)}  # a locked cell of the notebook defines X
         for source in [HEADER, *{**answers, **typed}.values()]:
             exec(source, self.names)

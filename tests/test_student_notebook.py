@@ -23,6 +23,7 @@ from autograder.student_check.unit_data import LESSON
 from tests import RELEASE, released_data
 
 from . import forked_kernel
+from .typed import solution_sources
 
 # A student has torch, numpy, matplotlib and Jupyter; what else is installed here is hidden from the kernel.
 OURS_ALONE = """
@@ -112,7 +113,7 @@ def worked_through(run_all):
 
     @cache
     def worked_through(unit):
-        answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+        answers = solution_sources(unit)
         wrong = {UNIT: [WRONG, RAISES], OF_HEADS: [of_heads()]}.get(unit, [])
         untouched, right = (RELEASE / unit / f"{unit}.ipynb").read_bytes(), filled_in(unit, answers)
         if unit in STEPS:
@@ -175,7 +176,7 @@ def test_a_notebook_that_stands_alone_says_what_to_do_and_one_that_carries_its_c
     lone.cells = [cell for cell in lone.cells if cell.id == "setup"]
     lone.cells[0].metadata.tags = ["raises-exception"]
     carrying = single_file(RELEASE / unit / f"{unit}.ipynb", "attention_check")
-    answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
+    answers = solution_sources(unit)
     solved = nbformat.from_dict(carrying)
     for cell in solved.cells:
         cell.source = answers.get(cell.id, cell.source)

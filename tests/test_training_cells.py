@@ -7,7 +7,7 @@ from dataclasses import replace
 import nbformat
 import pytest
 
-from autograder import catalogue, course
+from autograder import course
 from autograder.build.source_notebook import TRAINS, BuildError, source_notebook
 from autograder.course.cells import code_cells, filled_in
 from autograder.course.notebook import joined, parse
@@ -17,6 +17,8 @@ from autograder.gradebook.clean_notebook import clean, without_put_back
 from autograder.gradebook.course_directory import nbgrader_api
 from autograder.pool.process import GradingProcess
 from tests import REPOSITORY
+
+from .typed import solution_sources
 
 UNIT = "dot_product_attention"
 NAME = "long_run"
@@ -63,7 +65,7 @@ def marker(kept):
 @pytest.fixture
 def solved(kept):
     """The class's notebook with right answers; `change` is given its cells by id."""
-    answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
+    answers = solution_sources(UNIT)
 
     def solved(change=lambda cells: None):
         notebook = json.loads(filled_in(UNIT, answers, kept))

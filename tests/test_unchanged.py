@@ -9,30 +9,16 @@ from hashlib import sha256
 
 import msgspec
 import pytest
-from nbgrader.api import Gradebook
 from rich.console import Console
 from sqlalchemy import text
 
-from autograder import catalogue, course
+from autograder import course
 from autograder.cli.class_results import class_table
-from autograder.course.cells import filled_in
 
-from .recorded_class import UNIT, RecordedClass, everything, hand_in
+from .recorded_class import UNIT, everything, hand_in, notebook, opened_gradebook
 
 FULL = course.unit(UNIT).max_score
 IN_TIME = "2026-01-02 03:04:05 UTC"
-
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
-
-
-def notebook(**answers):
-    right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
-    return filled_in(UNIT, {**right, **answers})
-
-
-@pytest.fixture(scope="module")
-def recorded(marker):
-    return RecordedClass(marker, {}, [])
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +31,6 @@ def once(recorded, tmp_path_factory):
     recorded.grade(root)
     assert recorded.asked == ["ada", "bo", "cy"]
     return root
-
-
-@pytest.fixture
-def root(once, tmp_path):
-    shutil.copytree(once, tmp_path / "course")
-    return tmp_path / "course"
-
-
-def gradebook(root):
-    return Gradebook(f"sqlite:///{root}/gradebook.db", "attention")
 
 
 def test_nothing_changed(root, recorded):
@@ -81,7 +57,7 @@ def notebook_of(root, student):
 
 
 def change_the_score(root, student):
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         opened.find_grade("test_softmax", UNIT, UNIT, student).auto_score = 3.5
         opened.db.commit()
 
@@ -92,7 +68,7 @@ def told_of_the_mark(change):
         on s.id = n.assignment_id where s.student_id = ?)"""
 
     def tell(root, student):
-        with gradebook(root) as opened:
+        with opened_gradebook(root) as opened:
             done = opened.db.connection().exec_driver_sql(
                 f"update autograder_mark set {change} where {whose}", (student,)
             )
@@ -111,7 +87,7 @@ def damage_the_notebook(content):
 
 
 def comment(root, student):
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         opened.find_comment("softmax", UNIT, UNIT, student).manual_comment = "Look at the exponentials."
         opened.db.commit()
 
@@ -180,18 +156,18 @@ def test_our_own_fault_is_no_zero_and_is_tried_again(root, recorded):
     )
     recorded.grade(root)
     del recorded.known[key]
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         softmax = opened.find_grade("test_softmax", UNIT, UNIT, "bo")
         assert (softmax.auto_score, softmax.needs_manual_grade) == (None, True)
     recorded.grade(root)
     assert recorded.asked == ["bo"]
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         softmax = opened.find_grade("test_softmax", UNIT, UNIT, "bo")
         assert (softmax.auto_score, softmax.needs_manual_grade) == (4.0, False)
 
 
 def test_a_mark_that_is_gone_from_an_entry_is_one_students_problem(root, recorded):
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         opened.db.delete(opened.find_grade("test_softmax", UNIT, UNIT, "ada"))
         opened.db.commit()
     problems = {row.student: row.problem for row in recorded.grade(root).rows}
@@ -236,7 +212,7 @@ def test_a_name_that_is_no_text_is_left_alone_like_any_other(root, recorded):
 
 def test_a_damaged_entry_is_one_students_problem(root, recorded):
     """Half an entry, which the gradebook does not let be made again: said in that row, and the others are graded."""
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         notebook_of_ada = opened.find_submission_notebook(UNIT, UNIT, "ada").id
         for table, column in (("grade", "notebook_id"), ("comment", "notebook_id"), ("submitted_notebook", "id")):
             opened.db.execute(text(f"DELETE FROM {table} WHERE {column} = :it"), {"it": notebook_of_ada})
@@ -248,7 +224,7 @@ def test_a_damaged_entry_is_one_students_problem(root, recorded):
 
 
 def test_who_is_late_is_said(root, recorded):
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         opened.find_assignment(UNIT).duedate = datetime(2026, 1, 1, 17)
         opened.db.commit()
     result = recorded.grade(root)
@@ -268,7 +244,7 @@ def test_answers_that_wait_for_a_person_are_counted(root, recorded):
     for student in ("ada", "bo"):
         hand_in(root, student, notebook(why_softmax="Because."))
     assert recorded.grade(root).marks.waiting == 2
-    with gradebook(root) as opened:
+    with opened_gradebook(root) as opened:
         question = opened.find_grade("why_softmax", UNIT, UNIT, "ada")
         question.manual_score, question.needs_manual_grade = 1.5, False
         opened.db.commit()

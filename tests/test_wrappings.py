@@ -12,19 +12,21 @@ from pathlib import Path
 
 import pytest
 
-from autograder import catalogue, course
+from autograder import course
 from autograder.classroom.submissions import Submissions
 from autograder.course import notebook
-from autograder.course.cells import CARRIED, filled_in
+from autograder.course.cells import CARRIED
 from autograder.course.notebook_file import read_at
 from autograder.course.submitted_folder import OpenedFolder
 from autograder.serving.file_changes import FileFingerprint
 from tests import RELEASE
 
+from .typed import solved
+
 UNIT = "dot_product_attention"
 NAME = f"{UNIT}.ipynb"
 STUB = (RELEASE / UNIT / NAME).read_bytes()
-SOLVED = filled_in(UNIT, {name: its.source() for name, its in catalogue.solutions(UNIT).items()})
+SOLVED = solved(UNIT)
 OLDER = SOLVED + b"\n"
 CARRIES = {"cell_type": "code", "metadata": {"nbgrader": {"grade_id": CARRIED}}, "source": "x = 1", "outputs": []}
 SINGLE = json.dumps({"nbformat": 4, "cells": [CARRIES, *json.loads(STUB)["cells"]]}).encode()

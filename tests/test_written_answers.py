@@ -4,20 +4,20 @@ import json
 
 import pytest
 
-from autograder import catalogue, course
+from autograder import course
 from autograder.course import notebook
-from autograder.course.cells import filled_in
 from autograder.course.written_answers import written_answers
 from autograder.gradebook.clean_notebook import clean
+
+from .typed import solved
 
 UNIT = "causal_attention"
 QUESTION = "why_mask_before_softmax"
 ANSWER = "Because weights that are set to zero afterwards no longer sum to one."
 
 
-def solved():
-    right = {name: its.source() for name, its in catalogue.solutions(UNIT).items()}
-    return json.loads(filled_in(UNIT, right))["cells"]
+def solved_cells():
+    return json.loads(solved(UNIT))["cells"]
 
 
 def words(text, kind="markdown", **fields):
@@ -121,7 +121,7 @@ def parsed(cells):
 
 
 def changed(change):
-    cells = solved()
+    cells = solved_cells()
     change(cells)
     return parsed(cells)
 
@@ -191,6 +191,6 @@ def test_words_in_the_place_of_a_text_cell_are_not_run(marker):
 
 
 def parsed_cells(change):
-    cells = solved()
+    cells = solved_cells()
     change(cells)
     return cells

@@ -10,7 +10,7 @@ from autograder.course.notebook import CodeCell
 
 def solved(unit: str, **answers: str) -> bytes:
     """The unit's notebook with these answers; the others are the solutions."""
-    return filled_in(unit, {**_solutions(unit), **answers})
+    return filled_in(unit, {**solution_sources(unit), **answers})
 
 
 def alone(unit: str, **answers: str) -> bytes:
@@ -18,7 +18,7 @@ def alone(unit: str, **answers: str) -> bytes:
 
     It is marked in a third of the time.
     """
-    solutions = _solutions(unit)
+    solutions = solution_sources(unit)
     written, todo = dict(answers), list(answers)
     while todo:
         name = todo.pop()
@@ -53,7 +53,7 @@ def edited(content: bytes, **texts: "str | Callable[[str], str] | None") -> byte
     return json.dumps(notebook).encode()
 
 
-def _solutions(unit: str) -> dict[str, str]:
+def solution_sources(unit: str) -> dict[str, str]:
     return {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
 
 

@@ -15,8 +15,6 @@ SUBMISSIONS = f"formgrader/manage_submissions/{UNIT}"
 MARKED = {"amara": 36, "chiara": 33.09, "farid": 32, "hiroshi": 0, "jonas": 13}
 """With their marks, which `test_nbgrader` has too."""
 
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
-
 
 @pytest.fixture(scope="module")
 def autograded(released, new_page):

@@ -10,10 +10,10 @@ import shutil
 from dataclasses import dataclass
 
 import pytest
-from nbgrader.api import Gradebook
 from playwright.sync_api import Page, expect
 
 from tests import REPOSITORY
+from tests.recorded_class import opened_gradebook
 
 from .conftest import SCREENSHOTS, UNIT, pages, press, row
 from .servers import Lab, opened, opened_by
@@ -28,8 +28,6 @@ WRITTEN = "The variance of a dot product grows with d_k, so softmax would satura
 WRONG = "def scaled_softmax(scores, d_k):\n    weights = scores / d_k\n    return torch.softmax(weights, dim=-1)"
 RIGHT = WRONG.replace("/ d_k", "/ d_k**0.5")
 MISTAKE = "The scores are divided by d_k; divide by its square root"
-
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
 
 
 @dataclass(frozen=True)
@@ -246,7 +244,7 @@ def instructor_exports(instructor, account, autograder):
     with (course / "marks.csv").open(newline="") as table:
         exported = {line["student_id"]: line for line in csv.DictReader(table)}
     assert set(exported) == {account.name, *BY_MAIL, ABSENT}
-    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(course) as gradebook:
         held = {name: gradebook.find_submission(UNIT, name) for name in (account.name, *BY_MAIL)}
         assert held[account.name].score == 6.5
         for name, submission in held.items():

@@ -11,6 +11,7 @@ from playwright.sync_api import Error, expect
 
 from autograder import course
 from tests import RELEASE
+from tests.recorded_class import opened_gradebook
 
 from .conftest import UNIT, press, row
 
@@ -27,7 +28,6 @@ OTHERS = [
     "o'neil & sons",
 ]
 MARKUP = f"<svg onload={TAKEN}>&lt;svg onload={TAKEN}&gt;"
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
 
 # What made the next click anywhere give full credit: a button of the student's over the whole window.
 BUTTONS = "".join(f'<span id="{cell}" class="score mallory"></span>' for cell in GRADE_CELLS)
@@ -106,7 +106,7 @@ def hostile(lab, released, new_page):
 
 
 def scores(lab):
-    with Gradebook(f"sqlite:///{lab.folder}/gradebook.db", "attention") as gradebook:
+    with opened_gradebook(lab.folder) as gradebook:
         submission = gradebook.find_submission_notebook(UNIT, UNIT, MALLORY)
         return {grade.name: (grade.auto_score, grade.manual_score, grade.extra_credit) for grade in submission.grades}
 
