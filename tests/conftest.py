@@ -141,6 +141,14 @@ def recorded(marker: GradingProcess) -> "RecordedClass":
 
 
 @pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A course folder with an exchange, for tests that serve it."""
+    from .serving import new_course
+
+    return new_course(tmp_path / "course")
+
+
+@pytest.fixture
 def root(once: Path, tmp_path: Path) -> Path:
     """A copy of the module's course folder."""
     return Path(shutil.copytree(once, tmp_path / "course"))

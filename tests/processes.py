@@ -1,12 +1,15 @@
-"""What the tests ask of other processes."""
+"""Facts about other processes, and waiting for them."""
 
+import os
+import signal
+import time
 from pathlib import Path
 
 from autograder.sandbox.processes import children
 
 
 def runs(pid):
-    """Whether it runs: one that has ended and that nobody has waited for does not, though it is still listed."""
+    """Return whether a process runs: not if it has ended and nobody has waited for it, though it is still listed."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -14,8 +17,23 @@ def runs(pid):
 
 
 def below(pid):
-    """The processes below this one."""
+    """Return all processes below this one."""
     found = children(pid)
     for child in found:
         found += children(child)
     return found
+
+
+def kill(pid):
+    """Kill a process and wait until it has ended."""
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not runs(pid))
+
+
+def wait_until(holds, seconds=60):
+    """Wait until a condition returns something true, and return that; fail if it takes too long."""
+    end = time.monotonic() + seconds
+    while not (result := holds()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return result

@@ -24,7 +24,7 @@ class Requests:
     """What `serve` answers on a port. serving: has `arrivals`, and is asked to work meanwhile."""
 
     def __init__(self, root, serving, marker, *, unlisted=False):
-        self._serving = serving
+        self.serving = serving
         self._folder = fresh_token(root)
         self._server = HttpServer(0)
         folder, self.token = self._folder.__enter__()
@@ -63,13 +63,14 @@ class Requests:
         It begins to once the first one's file is there or the request is answered.
         """
         with ThreadPoolExecutor(len(requests)) as threads:
+            self.serving.arrived.clear()
             sent = [threads.submit(partial(request, self)) for request in requests]
-            while self._serving.arrivals._new.empty() and not sent[0].done():
+            while not self.serving.arrived.is_set() and not sent[0].done():
                 time.sleep(0.005)
             while not all(one.done() for one in sent):
-                self._serving.work_off()
+                self.serving.work_off()
                 time.sleep(0.02)
-            self._serving.work_off()
+            self.serving.work_off()
             return [one.result() for one in sent]
 
     def __enter__(self):

@@ -17,7 +17,7 @@ from tests import REPOSITORY
 
 from . import sampling
 from .forked_command import Started
-from .processes import below, runs
+from .processes import below, runs, wait_until
 from .typed import solved
 
 UNIT = "dot_product_attention"
@@ -32,15 +32,6 @@ def solved_files(folder, names, **answers):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(solved(UNIT, **answers))
     return paths
-
-
-def until(found):
-    """Waits for something, and returns it."""
-    deadline = time.monotonic() + SECONDS
-    while not (it := found()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return it
 
 
 WAITS = "import time\ntime.sleep(8)\n"
@@ -79,14 +70,14 @@ def test_a_command_that_is_ended_says_so_and_leaves_no_process(command, number, 
     }
     process = Started("autograder", command, *arguments[command], cwd=REPOSITORY)
     # The command, its grader, the fork server (or what it is in), a worker.
-    until(lambda: len(below(process.pid)) >= 3)
+    wait_until(lambda: len(below(process.pid)) >= 3, SECONDS)
     running = below(process.pid)
     process.send_signal(number)
     out, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 2
     assert "Traceback" not in said
     assert said.strip().splitlines()[-1].startswith("Interrupted.")
-    until(lambda: not [pid for pid in running if runs(pid)])
+    wait_until(lambda: not [pid for pid in running if runs(pid)], SECONDS)
     assert out == ""
 
 
@@ -130,11 +121,11 @@ def test_every_file_has_its_row_though_the_grader_is_killed(kills, tmp_path):
     process = Started("autograder", "mark", first, middle, last, cwd=REPOSITORY)
     lines = [process.stdout.readline()]
     for _ in range(kills):
-        until(lambda: len(below(process.pid)) >= 3)
+        wait_until(lambda: len(below(process.pid)) >= 3, SECONDS)
         time.sleep(1)
         grader = below(process.pid)[0]
         os.kill(grader, signal.SIGKILL)
-        until(lambda killed=grader: killed not in below(process.pid))
+        wait_until(lambda killed=grader: killed not in below(process.pid), SECONDS)
     rest, said = process.communicate(timeout=SECONDS)
     reports = [json.loads(line) for line in [*lines, *rest.splitlines()]]
     assert [Path(report["notebook"]).stem for report in reports] == ["first", "middle", "last"]

@@ -29,7 +29,7 @@ from autograder.gradebook.course_directory import course_directory, nbgrader_api
 
 from .postgresql_server import Server
 from .recorded_class import UNIT, RecordedClass, everything, hand_in
-from .test_serve import serve
+from .serving import serve
 from .typed import solution_sources
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

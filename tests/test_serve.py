@@ -25,140 +25,43 @@ from pathlib import Path
 import jsonschema
 import msgspec
 import pytest
-from nbgrader.utils import notebook_hash
 
-from autograder import catalogue
 from autograder.cli import serve as cli_serve
 from autograder.course import released as released_notebook
-from autograder.course import settings
 from autograder.course.cells import filled_in
 from autograder.gradebook.course_lock import AlreadyLocked, course_lock
 from autograder.pool.requests import Ready
 from autograder.report import Report
 from autograder.serving import exchange, http_requests, released_pages, served_unit
 from autograder.serving.arrivals import Arrivals
-from autograder.serving.exchange import Exchange
 from autograder.serving.file_changes import FolderWatch
 from autograder.serving.rate_limit import HOUR, wait_until
 from autograder.serving.released_pages import SHOWN
-from autograder.serving.served_unit import KitChanged, Served, ServedUnit, ServeOptions
+from autograder.serving.served_unit import KitChanged, Served
 from tests import REPOSITORY
 
 from . import forked_command, sampling
 from .interrupting import in_a_fork, places, times_in
-from .recorded_class import UNIT, everything, hand_in, notebook, opened_gradebook, warm_formatter
-from .requests_served import Requests
+from .recorded_class import UNIT, everything, hand_in, notebook, opened_gradebook, wrong
+from .serving import (
+    FIRST,
+    OVERFLOWS,
+    POINTS,
+    SECOND,
+    THIRD,
+    Serving,
+    attempts,
+    new_course,
+    released,
+    serve,
+    set_due,
+    submit,
+)
 from .typed import solution_sources
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 OTHER = "self_attention"
-FIRST, SECOND, THIRD = (f"2026-01-0{day} 03:04:05 UTC" for day in (2, 3, 4))
-OVERFLOWS = "exp overflows for large scores"
-POINTS = r": [\d.]+ of \d+ points"
-
-
-def wrong(**answers):
-    return notebook(softmax=catalogue.misconceptions(UNIT)["naive_exponentials"].source(), **answers)
-
-
-def submit(root, student, content, moment, secret="x"):
-    """What nbgrader's `submit` leaves in the exchange."""
-    folder = root / "exchange" / "attention" / "inbound" / f"{student}+{UNIT}+{moment}+{secret}"
-    folder.mkdir()
-    (folder / f"{UNIT}.ipynb").write_bytes(content)
-    (folder / "timestamp.txt").write_text(moment)
-    (folder / "submission_secret.txt").write_text(f"{student}{secret}")
-    folder.chmod(0o777)
-    return folder
-
-
-def released(root, student, secret="x"):
-    """The page that the exchange has for what a student handed in."""
-    name = notebook_hash(secret=f"{student}{secret}", notebook_id=UNIT)
-    page = root / "exchange" / "attention" / "feedback" / f"{name}.html"
-    return page.read_text() if page.exists() else None
-
-
-def attempts(root):
-    with sqlite3.connect(root / "gradebook.db") as database:
-        rows = database.execute("select student, submission, handed_in from autograder_attempt").fetchall()
-    database.close()
-    return sorted(rows)
-
-
-@pytest.fixture
-def course(tmp_path):
-    return new_course(tmp_path / "course")
-
-
-def new_course(root):
-    """A course folder with an exchange, in which everyone hands in from one account."""
-    (root / "exchange" / "attention" / "inbound").mkdir(parents=True)
-    (root / "exchange").chmod(0o777)
-    (root / "submitted").mkdir()
-    ours = (REPOSITORY / "nbgrader_config.py").read_text()
-    (root / "nbgrader_config.py").write_text(f"{ours}\nc.ExchangeCollect.check_owner = False\n")
-    (root / "roster.csv").write_text("id,first_name\nada,Ada\nbo,Bo\ncy,Cy\namara,Amara\n")
-    return root
-
-
-class Serving:
-    """What `serve` does with a unit, with reports that a real marker gave before."""
-
-    def __init__(self, root, recorded, **options):
-        self._recorded = recorded
-        self._todo = []
-        self.marked, self.told, self.remarks = [], [], []
-        self.arrivals = Arrivals(root / "submitted", lambda: None)
-        self.arrivals.put_back([UNIT])
-        asked = settings.load()
-        self._formatter = warm_formatter(asked)
-        self._exchange = Exchange(root, SHOWN, self.remarks.append)
-        options = ServeOptions(root, "auto", asked, **options)
-        self._unit = ServedUnit(UNIT, options, self, self._formatter, self._exchange, self.told.append)
-        self._unit.prepare()
-        self._everything = True
-
-    def put(self, submission):
-        self._todo.append(submission)
-
-    def work_off(self, *, mark=True, everything=False):
-        """Until there is nothing more to do now; in how many seconds there will be."""
-        self._everything = self._everything or everything
-        while True:
-            self.arrivals.place()
-            self._exchange.collect([UNIT], lambda unit, student: self._unit.is_busy(student))
-            again = self._unit.step(look=True, everything=self._everything)
-            self._everything = False
-            self.arrivals.answer(self._unit.outcome)
-            if not self._todo and again < 1:
-                time.sleep(again)
-                continue
-            if not self._todo or not mark:
-                return again
-            work, hand_in = self._todo.pop(0)
-            self.marked.append(hand_in.student)
-            self._unit.add(self._recorded.marked(hand_in, work.submissions))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.arrivals.close()
-        self._unit.close()
-        self._formatter.close()
-
-
-def serve(root, recorded, *, request=None, **options):
-    """Serves until all is marked; who was. request: is sent meanwhile, see `requests.Requests`."""
-    with Serving(root, recorded, **options) as serving:
-        if request is None:
-            serving.work_off()
-        else:
-            with Requests(root, serving, recorded.marker) as requests:
-                requests.during(request)
-        return serving.marked
 
 
 def test_from_the_exchange_to_the_page(course, recorded):
@@ -173,7 +76,7 @@ def test_from_the_exchange_to_the_page(course, recorded):
         assert serving.marked[2:] == ["ada"]
         assert OVERFLOWS not in released(course, "ada", "y")
         assert OVERFLOWS in released(course, "ada")
-        assert [(its.student, its.status) for its in serving.told] == [(who, "graded") for who in serving.marked]
+        assert [(its.student, its.status) for its in serving.outcomes] == [(who, "graded") for who in serving.marked]
     assert (course / SHOWN / "bo" / UNIT / f"{UNIT}.html").read_bytes() == (
         course / "feedback" / "bo" / UNIT / f"{UNIT}.html"
     ).read_bytes()
@@ -200,8 +103,8 @@ def test_killed_before_each_file_and_each_commit_and_started_again(tmp_path, rec
     serve(begun, recorded)
     submit(begun, "ada", notebook(why_softmax="Again."), SECOND, "y")
     submit(begun, "bo", wrong(), FIRST)
-    monkeypatch.setattr(served_unit, "_OPEN_SECONDS", float("inf"))  # how often it commits is no matter of time then
-    monkeypatch.setattr(http_requests, "_now", lambda: datetime(2026, 1, 3, 3, 4, 5, tzinfo=UTC))
+    monkeypatch.setattr(served_unit, "OPEN_SECONDS", float("inf"))  # how often it commits is no matter of time then
+    monkeypatch.setattr(http_requests, "now", lambda: datetime(2026, 1, 3, 3, 4, 5, tzinfo=UTC))
     answered = tmp_path / "answered"
 
     def request(requests):
@@ -265,8 +168,8 @@ def test_a_folder_that_cannot_be_entered_keeps_no_other_from_being_put_back(tmp_
 
 
 def test_what_a_full_disk_kept_away_is_collected_and_released_once_there_is_room(course, recorded, monkeypatch):
-    monkeypatch.setattr(exchange, "_FAILED_SECONDS", 0.01)
-    monkeypatch.setattr(released_pages, "_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(exchange, "FAILED_SECONDS", 0.01)
+    monkeypatch.setattr(released_pages, "AGAIN_SECONDS", 0.0)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     hand_in(course, "bo", notebook())
     serve(course, recorded)
@@ -275,7 +178,7 @@ def test_what_a_full_disk_kept_away_is_collected_and_released_once_there_is_room
     with Serving(course, recorded) as serving:
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
         try:
-            assert serving._exchange.collect([UNIT], lambda unit, student: False) < 1
+            assert serving.collect() < 1
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert "File too large" in serving.remarks[-1]
@@ -299,7 +202,7 @@ def test_a_folder_that_is_not_finished_waits(course, recorded):
         (folder / f"{UNIT}.ipynb").write_bytes(notebook())
         folder.chmod(0o777)
         serving.work_off()
-        assert [(its.student, its.score) for its in serving.told] == [("ada", 18.0)]
+        assert [(its.student, its.score) for its in serving.outcomes] == [("ada", 18.0)]
 
 
 def test_one_that_nobody_finishes_is_marked_as_it_is(course, recorded):
@@ -322,7 +225,7 @@ def test_a_later_file_waits_until_the_hour_lets_it_in(course, recorded, monkeypa
     with Serving(course, recorded, **options) as serving:
         again = serving.work_off()
         assert HOUR - 300 < again <= HOUR
-        (its,) = serving.told
+        (its,) = serving.outcomes
         assert (its.student, its.status) == ("ada", "waits")
         page = released(course, "ada", "c")
         assert "You have submitted again" in page
@@ -375,7 +278,7 @@ def test_work_in_a_zip_file_next_to_a_stub_is_served(course, recorded):
             with zipfile.ZipFile(packed, "w") as file:
                 file.writestr("a/b.ipynb", content)
             serving.work_off()
-            assert [served.score for served in serving.told] == scores
+            assert [served.score for served in serving.outcomes] == scores
     assert "Marked from" in (course / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
 
 
@@ -394,9 +297,9 @@ def test_the_limit_is_for_any_hour():
 def test_a_line_says_the_day_too_where_it_is_another():
     now = datetime.now().astimezone().replace(hour=12)
     waits = Served(now, UNIT, "ada", "waits", waits_until=now + timedelta(hours=1))
-    assert cli_serve._line(waits, with_unit=False).endswith(f"until {waits.waits_until:%H:%M:%S}")
+    assert cli_serve.submission_line(waits, with_unit=False).endswith(f"until {waits.waits_until:%H:%M:%S}")
     waits = Served(now, UNIT, "ada", "waits", waits_until=now + timedelta(hours=24))
-    assert cli_serve._line(waits, with_unit=False).endswith(f"until {waits.waits_until:%Y-%m-%d %H:%M:%S}")
+    assert cli_serve.submission_line(waits, with_unit=False).endswith(f"until {waits.waits_until:%Y-%m-%d %H:%M:%S}")
 
 
 @pytest.mark.parametrize(("show", "named", "public"), [("check", False, True), ("names", True, False)])
@@ -448,7 +351,7 @@ def test_an_untouched_notebook_is_not_written_wherever_it_is_shown(course, recor
             pages.values(), (len(answers), 0), strict=True
         )] == [True, True]  # fmt: skip
         assert "Wrong on the public examples" not in pages["ada"] + pages["bo"]
-        lines = {its.student: cli_serve._line(its, with_unit=False) for its in serving.told}
+        lines = {its.student: cli_serve.submission_line(its, with_unit=False) for its in serving.outcomes}
         assert "not written: softmax" in lines["bo"]
         assert lines["ada"].count(",") == len(answers)
 
@@ -456,13 +359,8 @@ def test_an_untouched_notebook_is_not_written_wherever_it_is_shown(course, recor
 def test_the_folder_that_is_served_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for folder, named in ((tmp_path, f" {tmp_path}. "), (tmp_path / "class", " class. "), (Path("/"), " /. ")):
-        cli_serve._begin([UNIT], folder, Ready("cpu", "A", []), None)
+        cli_serve.announce_start([UNIT], folder, Ready("cpu", "A", []), None)
         assert f"Serving {UNIT} in{named}" in capsys.readouterr().err
-
-
-def set_due(root, moment):
-    with opened_gradebook(root) as gradebook:
-        gradebook.update_or_create_assignment(UNIT, duedate=f"{moment:%Y-%m-%d %H:%M:%S} UTC")
 
 
 def test_what_a_person_gives_later_comes_onto_the_page(course, recorded):
@@ -498,7 +396,10 @@ def test_a_penalty_follows_the_due_date_and_extensions_while_serving_and_after(c
             serving.work_off(everything=True)
             points.append(re.search(rf"{UNIT}: ([\d.]+) of", released(course, "ada"))[1])
         assert sorted(serving.marked) == ["ada", "bo"]
-        assert {its.student: its.time_stamp for its in serving.told} == {"ada": "", "bo": FIRST.replace("UTC", "XYZ")}
+        assert {its.student: its.time_stamp for its in serving.outcomes} == {
+            "ada": "",
+            "bo": FIRST.replace("UTC", "XYZ"),
+        }
     assert f"{UNIT}: 18 of 21 points" in released(course, "bo")
     assert "does not say for certain when you submitted" in released(course, "bo")
     change(5)
@@ -514,7 +415,7 @@ def test_what_grade_has_marked_meanwhile_is_not_recorded_again(course, recorded)
         serving.work_off(mark=False)
         recorded.grade(course)
         serving.work_off()
-        assert serving.told == []
+        assert serving.outcomes == []
         assert len(attempts(course)) == 1
 
 
@@ -525,12 +426,12 @@ def test_while_another_holds_the_lock_what_is_marked_is_kept(course, recorded):
         with course_lock(course), pytest.raises(AlreadyLocked):
             serving.work_off()
         serving.work_off()
-        assert [its.student for its in serving.told] == ["ada"]
+        assert [its.student for its in serving.outcomes] == ["ada"]
         assert serving.marked == ["ada"]
 
 
 def test_a_course_that_changes_is_noticed(course, recorded, monkeypatch):
-    monkeypatch.setattr(served_unit, "_KIT_SECONDS", 0.0)
+    monkeypatch.setattr(served_unit, "KIT_SECONDS", 0.0)
     shutil.copytree(REPOSITORY / "source" / UNIT, course / "source" / UNIT)
     shutil.copytree(REPOSITORY / "release" / UNIT, course / "release" / UNIT)
     with Serving(course, recorded) as serving:
@@ -721,7 +622,7 @@ def test_with_nbgraders_own_commands(tmp_path, started):
     assert OVERFLOWS in page.read_text()
     with (root / "release" / UNIT / f"{UNIT}.ipynb").open("a") as file:
         file.write("\n")
-    time.sleep(served_unit._KIT_SECONDS)
+    time.sleep(served_unit.KIT_SECONDS)
     hand_in(root, "bo", notebook())
     running.remark("starting anew")
     with socket.socket() as elsewhere:

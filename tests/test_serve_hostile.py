@@ -1,7 +1,6 @@
 """`autograder serve` and hostile students: they make nobody else wait for long, and read nothing that is hidden."""
 
 import threading
-import time
 
 import pytest
 
@@ -13,6 +12,7 @@ from autograder.serving.file_changes import NotebookFinder
 from autograder.serving.released_pages import limited
 from autograder.serving.work_queue import RoundRobin
 
+from .processes import wait_until
 from .recorded_class import UNIT
 from .typed import solved
 
@@ -50,12 +50,12 @@ def test_notebooks_under_other_names_are_read_once_and_by_nobody_who_serves(tmp_
         return Submissions(tmp_path, UNIT, None, finder.newest).hand_in("ada")
 
     assert looked_at() == HandIn("ada", None, "Its files are being looked through.")
-    wait_for(lambda: not finder.is_searching)
+    wait_until(lambda: not finder.is_searching)
     assert [looked_at().notebook, looked_at().notebook] == ["mine.ipynb"] * 2
     assert sorted(name for name, _ in read) == ["mine.ipynb", "other.ipynb"]
     (folder / "mine.ipynb").write_bytes(b"{}")
     assert looked_at().notebook is None
-    wait_for(lambda: not finder.is_searching)
+    wait_until(lambda: not finder.is_searching)
     assert looked_at().note == f"There is no `{UNIT}.ipynb`; `mine.ipynb` was graded."
     assert threading.current_thread() not in {thread for _, thread in read}
 
@@ -76,10 +76,3 @@ def test_no_message_is_shown_for_how_it_begins(status, show):
     assert "smuggled" not in page(forged, cell)
     assert "smuggled" not in page(forged, CellReport("softmax", "ran", f"{NOT_WRITTEN} smuggled", ""))
     assert ("NameError." in page("Its cell could not be run. NameError.", cell)) is (status == "error")
-
-
-def wait_for(what):
-    end = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.01)

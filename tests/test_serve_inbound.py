@@ -12,14 +12,9 @@ from autograder.serving.exchange import Exchange
 from autograder.serving.released_pages import SHOWN
 
 from .recorded_class import UNIT, opened_gradebook
-from .test_serve import FIRST, SECOND, THIRD, new_course, submit
+from .serving import FIRST, SECOND, THIRD, submit
 
 NOBODY = 65534
-
-
-@pytest.fixture
-def course(tmp_path):
-    return new_course(tmp_path / "course")
 
 
 @pytest.fixture
@@ -73,8 +68,8 @@ def made(count):
 def test_a_students_folders_are_parsed_once_and_only_the_newest_few_opened(collecting, opened, monkeypatch):
     collecting.empty("eve", made(300))
     submit(collecting.root, "ada", b"{}", FIRST)
-    parsed, parse = [], inbound._fast_time
-    monkeypatch.setattr(inbound, "_fast_time", lambda text: parsed.append(text) or parse(text))
+    parsed, parse = [], inbound.fast_time
+    monkeypatch.setattr(inbound, "fast_time", lambda text: parsed.append(text) or parse(text))
 
     def of_eve():
         found = [name for path in opened if (name := Path(str(path)).name).startswith("eve+")]
@@ -124,7 +119,7 @@ def test_a_folder_that_is_not_finished_holds_up_no_other_of_the_student(collecti
 
 
 def test_students_take_turns(collecting, monkeypatch):
-    monkeypatch.setattr(exchange, "_AT_ONCE", 1)
+    monkeypatch.setattr(exchange, "AT_ONCE", 1)
     for student in ("eve", "ada", "bo"):
         submit(collecting.root, student, b"{}", FIRST)
     order = []
@@ -140,7 +135,7 @@ def test_students_take_turns(collecting, monkeypatch):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another account")
 def test_one_account_in_many_names_delays_no_other_account(collecting, opened, monkeypatch):
-    monkeypatch.setattr(exchange, "_AT_ONCE", 2)
+    monkeypatch.setattr(exchange, "AT_ONCE", 2)
     for number in range(5):
         folder = submit(collecting.root, f"made-up-{number}", b"{}", FIRST, "-")
         for path in (*folder.iterdir(), folder):
@@ -161,7 +156,7 @@ def test_folders_in_another_students_name_are_neither_opened_nor_in_the_way(coll
     assert collecting.collected() == {"root": FIRST}
     assert not [path for path in opened if "root+" in str(path) and "2027" in str(path)]
     said = [remark for remark in collecting.remarks if "belongs to nobody" in remark]
-    assert len(said) == exchange._MOST_NAMED
+    assert len(said) == exchange.MOST_NAMED
     assert collecting.remarks[-1].startswith("Not collected: more folders of nobody")
     remarks = len(collecting.remarks)
     collecting.round()

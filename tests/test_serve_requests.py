@@ -8,23 +8,17 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from autograder.classroom.submissions import HandIn
 from autograder.course.notebook_file import NotebookFile
 from autograder.serving import http_server
 from autograder.serving.http_server import FOLDER, TOKEN_FILE
 from autograder.serving.work_queue import UnrecordedNotebook, WorkQueue
 
-from .recorded_class import UNIT, hand_in
+from .processes import wait_until
+from .recorded_class import UNIT, hand_in, notebook, wrong
 from .requests_served import MOST_BYTES, Requests
-from .test_serve import FIRST, OVERFLOWS, POINTS, Serving, attempts, new_course, notebook, released, set_due, wrong
-from .test_serve import submit as submit_by_exchange
-
-
-@pytest.fixture
-def course(tmp_path):
-    return new_course(tmp_path / "course")
+from .serving import FIRST, OVERFLOWS, POINTS, Serving, attempts, released, set_due
+from .serving import submit as submit_by_exchange
 
 
 def test_who_hands_in_is_told_what_becomes_of_it(course, recorded):
@@ -71,8 +65,8 @@ def test_a_file_that_another_replaces_before_it_is_marked(course, recorded):
             sent = []
             for content in (wrong(), notebook()):
                 sent.append(threads.submit(requests.hand_in, "ada", content))
-                while serving.arrivals._new.empty():
-                    time.sleep(0.005)
+                assert serving.arrived.wait(60)
+                serving.arrived.clear()
                 serving.arrivals.place()
             serving.work_off()
             told = [one.result() for one in sent]
@@ -144,8 +138,7 @@ def test_what_comes_while_serving_ends_is_told_so(course, recorded, caplog):
     with Serving(course, recorded) as serving, ThreadPoolExecutor() as threads:
         with Requests(course, serving, recorded.marker) as requests:
             sent = threads.submit(requests.hand_in, "ada", notebook())
-            while serving.arrivals._new.empty():
-                time.sleep(0.005)
+            assert serving.arrived.wait(60)
             requests.refuse()
             refused = requests.hand_in("bo", notebook())
         status, told = sent.result()  # it was cut off
@@ -167,8 +160,8 @@ def test_a_full_disk_is_said_in_a_sentence(course, recorded, caplog):
 
 
 def test_slow_clients_neither_stay_nor_stop_the_others(course, recorded, monkeypatch):
-    monkeypatch.setattr(http_server, "_MOST_CONNECTIONS", 4)
-    monkeypatch.setattr(http_server, "_MOST_UNKNOWN", 8)
+    monkeypatch.setattr(http_server, "MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(http_server, "MOST_UNKNOWN", 8)
     with Serving(course, recorded) as serving:
         with Requests(course, serving, recorded.marker) as requests:
             slow = [connected(requests, "POST /marks HTTP/1.1\r\n") for _ in range(12)]
@@ -184,18 +177,15 @@ def test_slow_clients_neither_stay_nor_stop_the_others(course, recorded, monkeyp
             assert requests.ask("/nothing") == (503, {"error": "There are too many requests at once. Send it again."})
             for one in slow:
                 one.close()
-        monkeypatch.setattr(http_server, "_HEADER_SECONDS", 1)
-        monkeypatch.setattr(http_server, "_BODY_SECONDS", 1)
+        monkeypatch.setattr(http_server, "HEADER_SECONDS", 1)
+        monkeypatch.setattr(http_server, "BODY_SECONDS", 1)
         with Requests(course, serving, recorded.marker) as requests:
             begun = f"POST /marks HTTP/1.1\r\nHost: localhost:{requests.port}\r\n"
             for slow in (begun, f"{begun}Authorization: Bearer {requests.token}\r\nContent-Length: 9\r\n\r\nhalf"):
                 with connected(requests, slow) as one, contextlib.suppress(ConnectionResetError):
                     while one.recv(1000):
                         pass
-            end = time.monotonic() + 30
-            while len(list((course / FOLDER).iterdir())) > len([TOKEN_FILE]):  # half of a notebook
-                assert time.monotonic() < end
-                time.sleep(0.01)
+            wait_until(lambda: len(list((course / FOLDER).iterdir())) == len([TOKEN_FILE]))  # half of a notebook
 
 
 def connected(requests, beginning):

@@ -8,7 +8,9 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
+import distributed
 import msgspec
 import pytest
 
@@ -28,8 +30,9 @@ from autograder.serving.rate_limit import HOUR
 from autograder.serving.work_queue import GradingThreads
 
 from .interrupting import in_a_fork
-from .recorded_class import UNIT, hand_in
-from .test_serve import FIRST, SECOND, THIRD, Serving, attempts, new_course, notebook, released, submit
+from .processes import kill, wait_until
+from .recorded_class import UNIT, hand_in, notebook
+from .serving import FIRST, SECOND, THIRD, Serving, attempts, released, submit
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 UNISOLATED = msgspec.structs.replace(settings.load(), isolation=settings.Isolation("none", trust_submissions=True))
@@ -46,46 +49,43 @@ def deadly(text=""):
     return notebook(softmax=f"{DEADLY}{catalogue.solutions(UNIT)['softmax'].source()}", why_softmax=text)
 
 
-@pytest.fixture
-def course(tmp_path):
-    return new_course(tmp_path / "course")
-
-
 class Graded(Serving):
     """Serves a unit with real grading processes, which run submissions without isolation."""
 
+    settings = UNISOLATED
+
     def __init__(self, root, recorded):
         super().__init__(root, recorded)
-        self._unit._options = replace(self._unit._options, settings=UNISOLATED)
         self.put_in = []
-        pool = grading_pool.pool_for_class(root, root, "cpu", UNISOLATED, 1)
-        self._threads = GradingThreads(pool, root, [], lambda: None, self.remarks.append)
+        self.pool = grading_pool.pool_for_class(root, root, "cpu", UNISOLATED, 1)
+        self.threads = GradingThreads(self.pool, root, [], lambda: None, self.remarks.append)
 
     def put(self, submission):
         self.put_in.append(submission[1].student)
-        self._threads.put(submission)
+        self.threads.put(submission)
 
     def work_off(self):
         while True:
-            for _, graded in self._threads.results():
-                self._unit.add(graded)
-            self._exchange.collect([UNIT], lambda unit, student: self._unit.is_busy(student))
-            again = self._unit.step(look=True, everything=False)
-            if again > 1 and not self._unit._in_progress and not self._unit._graded:
+            for _, graded in self.threads.results():
+                self.marked.append(graded.hand_in.student)
+                self.unit.add(graded)
+            self.collect()
+            again = self.unit.step(look=True, everything=False)
+            if again > 1 and len(self.marked) == len(self.put_in):
                 return again
             time.sleep(0.05)
 
     @property
     def refused(self):
-        return [f"{one.name}: {one.reason}" for one in self._unit.refused]
+        return [f"{one.name}: {one.reason}" for one in self.unit.refused]
 
     def __enter__(self):
-        self._threads.__enter__().start()
+        self.threads.__enter__().start()
         return super().__enter__()
 
     def __exit__(self, *error):
         super().__exit__(*error)
-        self._threads.__exit__(*error)
+        self.threads.__exit__(*error)
 
 
 def tries(root):
@@ -100,7 +100,7 @@ def test_a_submission_that_ends_its_grading_process_is_tried_twice_and_never_aga
     with Graded(course, recorded) as serving:
         serving.work_off()
         assert sorted(serving.put_in) == ["ada", "eve", "eve"]
-        assert {(its.student, its.status) for its in serving.told} == {("ada", "graded"), ("eve", "grader_error")}
+        assert {(its.student, its.status) for its in serving.outcomes} == {("ada", "graded"), ("eve", "grader_error")}
         page = released(course, "eve")
         assert "The grading process ended while it graded this notebook" in page
         assert "It was tried 2 times. It is not tried again" in page
@@ -123,7 +123,7 @@ def test_a_submission_that_ends_its_grading_process_is_tried_twice_and_never_aga
         again = serving.work_off()
         assert serving.put_in == ["bo"]
         assert HOUR - 300 < again <= HOUR
-        assert [its.status for its in serving.told if its.student == "eve"] == ["waits"]
+        assert [its.status for its in serving.outcomes if its.student == "eve"] == ["waits"]
         assert "could not be graded to its end" in released(course, "eve", "z")
         with closing(sqlite3.connect(course / "gradebook.db")) as database:
             database.execute("update autograder_try set begun_at = begun_at - 3700")
@@ -131,7 +131,7 @@ def test_a_submission_that_ends_its_grading_process_is_tried_twice_and_never_aga
         submit(course, "eve", notebook(), "2026-01-05 03:04:05 UTC", "a")
         serving.work_off()
         assert serving.put_in == ["bo", "eve"]
-        assert (serving.told[-1].status, serving.refused) == ("graded", [])
+        assert (serving.outcomes[-1].status, serving.refused) == ("graded", [])
 
 
 def test_a_submission_that_ends_serve_itself_is_tried_twice_and_nobody_else_is_blamed(course, recorded):
@@ -142,14 +142,13 @@ def test_a_submission_that_ends_serve_itself_is_tried_twice_and_nobody_else_is_b
         """Ends with a kill whenever eve's is being graded."""
         with Serving(course, recorded) as serving:
             while True:
-                again = serving._unit.step(look=True, everything=False)
-                if any(hand_in.student == "eve" for _, hand_in in serving._todo):
+                again = serving.unit.step(look=True, everything=False)
+                if any(hand_in.student == "eve" for _, hand_in in serving.todo):
                     os.kill(os.getpid(), signal.SIGKILL)
-                if serving._todo:
-                    work, its = serving._todo.pop(0)
-                    serving._unit.add(recorded.marked(its, work.submissions))
+                if serving.todo:
+                    serving.grade_next()
                 elif again > 1:
-                    return [(its.student, its.status) for its in serving.told]
+                    return [(its.student, its.status) for its in serving.outcomes]
                 else:
                     time.sleep(again)
 
@@ -168,11 +167,11 @@ def test_what_is_being_graded_when_somebody_stops_serving_was_not_tried(course, 
         for _ in range(3):
             serving.work_off(mark=False)
         assert tries(course) == ["ada"]
-        serving._unit.forget_tries()
+        serving.unit.forget_tries()
         assert tries(course) == []
     with Serving(course, recorded) as serving:
         serving.work_off()
-        assert [its.status for its in serving.told] == ["graded"]
+        assert [its.status for its in serving.outcomes] == ["graded"]
         assert tries(course) == []
 
 
@@ -181,110 +180,98 @@ def test_a_grader_that_fails_in_one_exercise_is_an_attempt_all_the_same(course, 
     submit(course, "ada", notebook(), FIRST)
     with Serving(course, recorded, attempts=1) as serving:
         serving.work_off(mark=False)
-        work, its = serving._todo.pop()
+        work, its = serving.todo.pop()
         marked = recorded.marked(its, work.submissions)
         first, *others = marked.report.exercises
         failed = msgspec.structs.replace(first, status="grader_error", score=0.0, tests=[])
         report = msgspec.structs.replace(marked.report, status="grader_error", exercises=[failed, *others])
-        serving._unit.add(replace(marked, report=report))
+        serving.unit.add(replace(marked, report=report))
         serving.work_off()
         assert [who for who, *_ in attempts(course)] == ["ada"]
         submit(course, "ada", notebook(why_softmax="2"), SECOND, "y")
         serving.work_off()
-        assert [its.status for its in serving.told] == ["grader_error", "waits"]
+        assert [its.status for its in serving.outcomes] == ["grader_error", "waits"]
 
 
 def test_what_ends_an_idle_process_is_no_submissions_fault(tmp_path):
     hand_in(tmp_path, "ada", notebook())
     work = assignment(UNIT, tmp_path, None, None)
+    others = set(children(os.getpid()))
     with LocalGrading(work, work.hand_ins, device="cpu", settings=settings.load(), markers=1) as marking:
-        process = marking._pool.running(0)
-        os.kill(process.pid, signal.SIGKILL)
-        process._process.wait()
-        assert [one.report.status for one in _started(marking).graded()] == ["graded"]
-
-
-def _started(marking):
-    marking.start()
-    return marking
+        marking.start()
+        (process,) = set(children(os.getpid())) - others
+        kill(process)
+        assert [one.report.status for one in marking.graded()] == ["graded"]
 
 
 def test_a_process_that_does_not_start_is_started_again_and_ends_nothing(course, recorded, monkeypatch):
     """The only grading process ends, and its first two successors cannot start. Grading goes on with the third."""
-    monkeypatch.setattr(grading_pool, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(grading_pool, "PAUSE_SECONDS", 0.01)
     submit(course, "ada", notebook(), FIRST)
+    failures = []
+
+    def fails_twice(*terms, **more):
+        if len(failures) < 2:
+            failures.append(terms)
+            raise GradingRefused("No grading process can be started: out of memory.")
+        return GradingProcess(*terms, **more)
+
     with Graded(course, recorded) as serving:
-        pool = serving._threads._pool
-        new, failures = pool._new_process, []
-
-        def fails_twice(number):
-            if len(failures) < 2:
-                failures.append(number)
-                raise GradingRefused("No grading process can be started: out of memory.")
-            return new(number)
-
-        pool._new_process = fails_twice
-        process = pool.running(0)
-        os.kill(process.pid, signal.SIGKILL)
-        process._process.wait()
+        monkeypatch.setattr(grading_pool, "GradingProcess", fails_twice)
+        kill(serving.pool.running(0).pid)
         serving.work_off()
-        assert [its.status for its in serving.told] == ["graded"]
+        assert [its.status for its in serving.outcomes] == ["graded"]
         assert len(failures) == 2
         assert "does not start, and is started again: No grading process" in serving.remarks[0]
 
 
-def test_on_a_cluster_a_process_that_ends_costs_its_submission_alone(monkeypatch):
-    monkeypatch.setattr(cluster_worker, "_of_dask", list)
-    monkeypatch.setattr(cluster_worker, "_is_wanted", lambda: True)
+@pytest.fixture
+def dask_worker(monkeypatch, tmp_path):
+    """The Dask worker that this process takes itself for: its task is still wanted."""
+    task = SimpleNamespace(state="executing")
+    worker = SimpleNamespace(
+        security=SimpleNamespace(tls_worker_key=None),
+        local_directory=str(tmp_path),
+        state=SimpleNamespace(tasks={"task": task}),
+        get_current_task=lambda: "task",
+    )
+    monkeypatch.setattr(distributed, "get_worker", lambda: worker)
+    yield worker
+    cluster_worker.cached_pool.close()
+
+
+def test_on_a_cluster_a_process_that_ends_costs_its_submission_alone(dask_worker, monkeypatch):
     terms = Terms(UNIT, digests.unit_digest(UNIT), "cpu", UNISOLATED)
-    asked = [GradeNotebook(str(n), its, UNIT, f"digest {n}") for n, its in enumerate((deadly(), notebook()))]
-    try:
-        done = msgspec.json.decode(cluster_worker.grade(msgspec.json.encode(Task(terms, asked))), type=DoneOnWorker)
-        assert [(report.status, report.submission) for report in done.reports] == [
-            ("grader_error", "digest 0"), ("graded", "digest 1"),
-        ]  # fmt: skip
+    submissions = [GradeNotebook(str(n), its, UNIT, f"digest {n}") for n, its in enumerate((deadly(), notebook()))]
+    task = msgspec.json.encode(Task(terms, submissions))
+    done = msgspec.json.decode(cluster_worker.grade(task), type=DoneOnWorker)
+    assert [(report.status, report.submission) for report in done.reports] == [
+        ("grader_error", "digest 0"), ("graded", "digest 1"),
+    ]  # fmt: skip
+    cluster_worker.cached_pool.close()
+    starts = []
 
-        def refuses(terms):
+    def starts_once(*terms, **more):
+        starts.append(terms)
+        if len(starts) > 1:
             raise GradingRefused("No grading process can be started.")
+        return GradingProcess(*terms, **more)
 
-        cluster_worker._cached.close()
-        monkeypatch.setattr(cluster_worker, "_new_process", _after_one(cluster_worker._new_process, refuses))
-        answer = cluster_worker.grade(msgspec.json.encode(Task(terms, asked)))
-        done = msgspec.json.decode(answer, type=DoneOnWorker)
-        assert [report.submission for report in done.reports] == ["digest 0"]  # it is not asked for again
-    finally:
-        monkeypatch.undo()
-        cluster_worker._cached.close()
+    monkeypatch.setattr(cluster_worker, "GradingProcess", starts_once)
+    done = msgspec.json.decode(cluster_worker.grade(task), type=DoneOnWorker)
+    assert [report.submission for report in done.reports] == ["digest 0"]  # it is not sent again
 
 
-def test_on_a_cluster_an_idle_process_ends_and_another_starts(monkeypatch):
-    monkeypatch.setattr(cluster_worker, "_of_dask", list)
-    monkeypatch.setattr(cluster_worker, "_IDLE_SECONDS", 0.2)
+def test_on_a_cluster_an_idle_process_ends_and_another_starts(dask_worker, monkeypatch):
+    monkeypatch.setattr(cluster_worker, "IDLE_SECONDS", 0.2)
     terms = Terms(UNIT, digests.unit_digest(UNIT), "cpu", UNISOLATED)
     submission = GradeNotebook("0", notebook(), UNIT)
-    try:
-        with cluster_worker._cached.process(terms) as pool:
-            first = pool.running(0)
-            assert pool.grade(submission).status == "graded"
-        deadline = time.monotonic() + 60
-        while first.is_running:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        with cluster_worker._cached.process(terms) as pool:
-            assert pool.grade(submission).status == "graded"
-    finally:
-        monkeypatch.undo()
-        cluster_worker._cached.close()
-
-
-def _after_one(first, others):
-    calls = []
-
-    def called(terms):
-        calls.append(terms)
-        return first(terms) if len(calls) == 1 else others(terms)
-
-    return called
+    with cluster_worker.cached_pool.process(terms) as pool:
+        first = pool.running(0)
+        assert pool.grade(submission).status == "graded"
+    wait_until(lambda: not first.is_running)
+    with cluster_worker.cached_pool.process(terms) as pool:
+        assert pool.grade(submission).status == "graded"
 
 
 def test_a_sandbox_that_is_lost_each_time_costs_its_submission_alone():

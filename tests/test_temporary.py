@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
 from tests import CHECK, REPOSITORY
 
-from .processes import below, runs
+from .processes import below, runs, wait_until
 
 MAKES = """
 import sys, time
@@ -112,10 +111,7 @@ def test_a_grader_that_is_killed_takes_its_sandbox_with_it_and_leaves_nothing_fo
         assert sandbox
         assert list(place.iterdir())
         os.kill(marker.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 60
-    while any(map(runs, sandbox)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [pid for pid in sandbox if runs(pid)]
+    wait_until(lambda: not any(map(runs, sandbox)))
     next_run = launch("B", load().limits, cuda=False).confined
     assert list(place.iterdir()) == [next_run.folder]
     next_run.process.kill()
@@ -123,19 +119,24 @@ def test_a_grader_that_is_killed_takes_its_sandbox_with_it_and_leaves_nothing_fo
     assert not list(place.iterdir())
 
 
+def open_sockets():
+    """Return the descriptors of this process's sockets."""
+    return {path.name for path in Path("/proc/self/fd").iterdir() if path.is_socket()}
+
+
 def test_a_worker_does_not_outlive_a_fork_server_that_is_killed():
     """Neither one that has been asked something nor one that has just been forked."""
     with ForkServer(launch("B", load().limits, cuda=False)) as parent:
+        before = open_sockets()
         workers = [parent.fork("cpu"), parent.fork("cpu")]
+        connections = open_sockets() - before
         pids = parent.processes()
         assert len(pids) == 2
         workers[0].request({"operation": "cell", "cell": "", "source": "pass"}, cpu_seconds=5)
-        keep_open = [os.dup(worker._connection.fileno()) for worker in workers]
+        assert len(connections) == 2
+        keep_open = [os.dup(int(connection)) for connection in connections]
         os.kill(parent.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 60
-        while any(map(runs, pids)) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not [pid for pid in pids if runs(pid)]
+        wait_until(lambda: not any(map(runs, pids)))
         for kept, worker in zip(keep_open, workers, strict=True):
             os.close(kept)
             worker.end()

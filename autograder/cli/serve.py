@@ -89,7 +89,7 @@ def serve(
             options,
             markers=markers,
             port=port,
-            on_start=lambda ready, at: _begin(units, root, ready, at),
+            on_start=lambda ready, at: announce_start(units, root, ready, at),
             on_outcome=lambda served: _print(served, with_unit=len(units) > 1, as_json=as_json),
             remark=remark,
         )
@@ -100,7 +100,8 @@ def serve(
         remark("Stopped. The gradebook has what was graded. The rest is graded when `serve` is started again.")
 
 
-def _begin(units: list[str], root: Path, ready: Ready, port: int | None) -> None:
+def announce_start(units: list[str], root: Path, ready: Ready, port: int | None) -> None:
+    """Print what is served, and where requests are answered."""
     listening = "" if port is None else f"Requests: http://127.0.0.1:{port}, with the token in .serving/token. "
     remark(
         f"Serving {', '.join(units)} in {relative_path(root)}. "
@@ -111,14 +112,15 @@ def _begin(units: list[str], root: Path, ready: Ready, port: int | None) -> None
 def _print(served: "Served", *, with_unit: bool, as_json: bool) -> None:
     """Print a submission on one line."""
     if not as_json:
-        print_lines([_line(served, with_unit=with_unit)])
+        print_lines([submission_line(served, with_unit=with_unit)])
         return
     with results():
         sys.stdout.buffer.write(json_line(served))
         sys.stdout.buffer.flush()
 
 
-def _line(served: "Served", *, with_unit: bool) -> str:
+def submission_line(served: "Served", *, with_unit: bool) -> str:
+    """Return the line for the instructor on one submission."""
     time = served.time.astimezone()
     parts = [f"{time:%H:%M:%S}", served.student, *([served.unit] if with_unit else []), served.status]
     if served.waits_until:

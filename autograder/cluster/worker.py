@@ -21,7 +21,7 @@ from ..pool.process import GradingProcess, GradingRefused, GradingStopped
 from ..report import Report
 from .messages import ANSWER_BYTES, MOST_BYTES, Able, Answer, Done, Task, Terms, Unable
 
-_IDLE_SECONDS = 300
+IDLE_SECONDS = 300
 
 
 def examine(terms: bytes) -> bytes:
@@ -59,7 +59,7 @@ def _able(message: bytes) -> Able | Unable:
             f"{terms.kit[:12]}). Install the same kit there, and copy the course: autograder.toml, autograder/, "
             "solutions/, and source/ and release/ as this class has them."
         )
-    with _cached.process(terms) as pool:
+    with cached_pool.process(terms) as pool:
         ready = pool.ready()
     return Able(ready.device, ready.isolation, ready.enforced, digest, version("torch"))
 
@@ -68,7 +68,7 @@ def _done(message: bytes) -> Done:
     task = msgspec.json.decode(message, type=Task)
     reports: list[Report] = []
     size = 0
-    with _cached.process(task.terms) as pool:
+    with cached_pool.process(task.terms) as pool:
         for submission in task.submissions:
             try:
                 reports.append(pool.grade(replace(submission, unit=task.terms.unit, of_course=False)))
@@ -103,7 +103,7 @@ class _CachedPool:
             try:
                 yield self._pool
             finally:
-                self._timer = threading.Timer(_IDLE_SECONDS, self._end_idle)
+                self._timer = threading.Timer(IDLE_SECONDS, self._end_idle)
                 self._timer.daemon = True
                 self._timer.start()
 
@@ -118,8 +118,8 @@ class _CachedPool:
             self._pool = None
 
 
-_cached = _CachedPool()
-atexit.register(_cached.close)
+cached_pool = _CachedPool()
+atexit.register(cached_pool.close)
 
 
 def _new_process(terms: Terms) -> GradingProcess:

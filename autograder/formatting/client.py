@@ -17,7 +17,7 @@ from ..sandbox.launch import ConfinedProcess, copy_packages, start
 from ..sandbox.limits import PageLimits
 from .formatter import MOST_HTML_BYTES, Answer, Broken, Kind, Request, receive, send
 
-_START_SECONDS = 60
+START_SECONDS = 60
 _MOST_LOSSES = 3
 _REST_SECONDS = 300
 _LEAST_CPU_SECONDS = 0.001  # a timer of 0 seconds would never end
@@ -71,11 +71,11 @@ class Formatter(contextlib.AbstractContextManager["Formatter"]):
                 if len(answer.html) > MOST_HTML_BYTES:
                     raise Broken
             except TimeoutError:
-                self._drop_child()
+                self.drop_child()
                 answer = Answer("too slow", cpu_seconds=cpu_seconds)
             except (Broken, OSError):
                 # Its timer has ended it, in most cases; anything else that ends it is as bad.
-                self._drop_child()
+                self.drop_child()
                 waited = time.monotonic() - begun
                 answer = Answer("too slow" if waited >= cpu_seconds else "failed", cpu_seconds=cpu_seconds)
             answer.wall_seconds = time.monotonic() - begun
@@ -91,7 +91,7 @@ class Formatter(contextlib.AbstractContextManager["Formatter"]):
 
     def _connected(self) -> socket.socket:
         if self._childs_cpu > _CHILDS_CPU_SECONDS:
-            self._drop_child()
+            self.drop_child()
         if self._child is None:
             try:
                 self._child = self._new_child()
@@ -107,10 +107,10 @@ class Formatter(contextlib.AbstractContextManager["Formatter"]):
         with far_end:
             try:
                 if not self._is_ready:
-                    receive(process.control, Answer, time.monotonic() + _START_SECONDS)
+                    receive(process.control, Answer, time.monotonic() + START_SECONDS)
                     temporary.remove(process.folder)  # the code is imported by now
                     self._is_ready = True
-                process.control.settimeout(_START_SECONDS)
+                process.control.settimeout(START_SECONDS)
                 socket.send_fds(process.control, [b"+"], [far_end.fileno()])
             except (Broken, OSError):
                 near_end.close()
@@ -136,13 +136,14 @@ class Formatter(contextlib.AbstractContextManager["Formatter"]):
             self._rests_until = time.monotonic() + _REST_SECONDS
         return _Lost()
 
-    def _drop_child(self) -> None:
+    def drop_child(self) -> None:
+        """End the child; the next text gets a new one."""
         if self._child is not None:
             self._child.close()
             self._child = None
 
     def _end(self) -> None:
-        self._drop_child()
+        self.drop_child()
         process, self._process, self._is_ready = self._process, None, False
         if process is not None:
             process.end(1)

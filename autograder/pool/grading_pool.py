@@ -12,7 +12,7 @@ from . import processors
 from .process import GradingProcess, GradingRefused, GradingStopped, NotStarted
 from .requests import Device, FindRepairs, GradeNotebook, Ready
 
-_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 60.0
+PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 60.0
 
 
 class GradingPool:
@@ -67,7 +67,7 @@ class GradingPool:
 
         If it does not start, it is started again after longer and longer pauses, and `remark` gets the reason.
         """
-        pause = _PAUSE_SECONDS
+        pause = PAUSE_SECONDS
         while not self._closing.is_set():
             try:
                 self.running(number)

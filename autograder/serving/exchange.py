@@ -21,11 +21,11 @@ from ..nbgrader_plugin.exchange import CollectHandIns, ReleaseFeedback, not_its_
 from ..nbgrader_plugin.guards import SECRET
 from .inbound import Inbound, Sender
 
-_FAILED_SECONDS = 10.0
+FAILED_SECONDS = 10.0
 """Pause before a folder that could not be collected, say because the disk was full, is tried again."""
-_AT_ONCE = 50
+AT_ONCE = 50
 """Number of students' folders collected in one round. The collected submissions are graded before the next round."""
-_MOST_NAMED = 20
+MOST_NAMED = 20
 """Number of one account's uncollectable folders that are reported by name."""
 _NEVER = float("inf")
 EVERYONE = "*"
@@ -84,8 +84,8 @@ class Exchange:
             failed = self._collect(unit, senders)
             for name, sender in senders.items():
                 if name in failed:
-                    self._inbound.postpone(name, _FAILED_SECONDS)
-                    again = min(again, _FAILED_SECONDS)
+                    self._inbound.postpone(name, FAILED_SECONDS)
+                    again = min(again, FAILED_SECONDS)
                 else:
                     self._inbound.settle(sender, name)
         return again
@@ -104,7 +104,7 @@ class Exchange:
         due_date = cache(lambda unit: _due_date(directory, unit) if settings.before_duedate else None)
         for sender in senders:
             owner = owner_name(sender.account)
-            if sum(map(len, chosen.values())) == _AT_ONCE:
+            if sum(map(len, chosen.values())) == AT_ONCE:
                 return chosen, 0.0
             if not is_student(sender.student):
                 self._inbound.refuse(sender, "its name is not a student's")
@@ -126,9 +126,9 @@ class Exchange:
     def _refuse(self, name: str, account: int, why: str) -> None:
         """Report a folder that cannot be collected; of one account's many folders only the first ones."""
         count = self._refused[account] = self._refused.get(account, 0) + 1
-        if count <= _MOST_NAMED:
+        if count <= MOST_NAMED:
             self._log.error("Not collected: %s (%s).", ascii(name), why)
-        elif count == _MOST_NAMED + 1:
+        elif count == MOST_NAMED + 1:
             self._log.error(
                 "Not collected: more folders of %s in the exchange, which are not named.", owner_name(account)
             )

@@ -296,7 +296,7 @@ class _Submission(_Handler):
         parsed = await asyncio.get_running_loop().run_in_executor(None, notebook.parse, file.content)
         if isinstance(parsed, notebook.UnreadableNotebook):
             raise Refused(400, f"{parsed} Nothing was handed in.")
-        about = HandedIn(self._unit, self._student, file.digest, _now())
+        about = HandedIn(self._unit, self._student, file.digest, now())
         self.intake.submit(Arrival(about, self._path, _threadsafe(answers.put_nowait), self.is_wanted))
         try:
             answer = await asyncio.wait_for(answers.get(), _PLACING_SECONDS)
@@ -322,5 +322,6 @@ def _threadsafe(put: Callable[[Any], object]) -> Callable[[Any], None]:
     return later
 
 
-def _now() -> datetime:
+def now() -> datetime:
+    """Return the time at which a request submits."""
     return datetime.now(UTC)

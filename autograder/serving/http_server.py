@@ -24,10 +24,10 @@ LOCALHOST = "127.0.0.1"
 FOLDER = ".serving"
 """Folder in the course's folder while it is served by HTTP, for the token and for files that are still arriving."""
 TOKEN_FILE = "token"
-_MOST_CONNECTIONS = 64
-_MOST_UNKNOWN = 256
+MOST_CONNECTIONS = 64
+MOST_UNKNOWN = 256
 """More connections than come at once (the system's queue has 128), so each has the time to show the token."""
-_HEADER_SECONDS, _BODY_SECONDS, _ALL_SECONDS = 10, 60, 300
+HEADER_SECONDS, BODY_SECONDS, _ALL_SECONDS = 10, 60, 300
 _ENDING_SECONDS = 2
 _SOCKET_VARIABLE = "AUTOGRADER_SERVE_SOCKET"
 """Environment variable with the number of the open socket, while the process executes itself again."""
@@ -66,7 +66,7 @@ class HttpServer(AbstractContextManager["HttpServer"]):
             ) from None
         self.port: int = self._sockets[0].getsockname()[1]
         hosts = frozenset(f"{name}:{self.port}" for name in (LOCALHOST, "localhost"))
-        self._access = Access("", hosts, ConnectionLimiter(_MOST_CONNECTIONS, _MOST_UNKNOWN))
+        self._access = Access("", hosts, ConnectionLimiter(MOST_CONNECTIONS, MOST_UNKNOWN))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -84,8 +84,8 @@ class HttpServer(AbstractContextManager["HttpServer"]):
         self._server = _Server(
             application(self._access, intake),
             no_keep_alive=True,
-            idle_connection_timeout=_HEADER_SECONDS,
-            body_timeout=_BODY_SECONDS,
+            idle_connection_timeout=HEADER_SECONDS,
+            body_timeout=BODY_SECONDS,
             max_body_size=MOST_DROPPED,
         )
         self._server.limiter = self._access.limiter

@@ -86,7 +86,7 @@ class Inbound:
             found = pattern.fullmatch(name)
             self._known[name] = self._sender(folder, name, found[2], found[1]) if found else None
             if found and (sender := self._known[name]):
-                moment = _fast_time(found[3])
+                moment = fast_time(found[3])
                 if moment is None:
                     sender.undated.append(name)
                 else:
@@ -196,7 +196,7 @@ class Inbound:
         return "unfinished" if 0 <= time.time() - max([status.st_mtime, *(changes or ())]) < _QUIET_SECONDS else "whole"
 
 
-def _fast_time(text: str) -> datetime | None:
+def fast_time(text: str) -> datetime | None:
     """Parse a time as nbgrader's `submit` writes it; None for any other text."""
     found = _AS_SUBMIT_WRITES.fullmatch(text)
     try:

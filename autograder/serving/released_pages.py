@@ -31,7 +31,7 @@ Show = Literal["check", "names", "all"]
 """Content of pages before the due date: verdicts on public examples, names of misconceptions, or the usual page."""
 SHOWN = "shown"
 """Folder of the pages as students see them now; `feedback` has the usual pages, which they see after the due date."""
-_AGAIN_SECONDS = 5.0
+AGAIN_SECONDS = 5.0
 """Pause before a page that could not be released is released again, in the next poll after it."""
 _BODY = re.compile(r"<body\b[^>]*>")
 _BOX = "margin:1em;padding:.5em .8em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f"
@@ -101,7 +101,7 @@ class ReleasedPages:
         failed = self._exchange.release(self._unit, None if EVERYONE in students else sorted(students))
         self._unreleased = failed if EVERYONE in students else (self._unreleased - students) | failed
         if failed:
-            self._again_at = time.monotonic() + _AGAIN_SECONDS
+            self._again_at = time.monotonic() + AGAIN_SECONDS
 
     def _content(
         self, autograded: Autograded, student: str, usual: Path, times: Times, notice: str | None

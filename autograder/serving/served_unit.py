@@ -36,9 +36,9 @@ from .released_pages import ReleasedPages, Show
 from .work_queue import GradingThreads
 
 _RETRY_SECONDS = 0.3
-_OPEN_SECONDS = 5.0
+OPEN_SECONDS = 5.0
 _SEARCHED_SECONDS = 0.5
-_KIT_SECONDS = 2.0
+KIT_SECONDS = 2.0
 """Least time between two computations of the kit's digest. Until the next one, grades are by the kit before."""
 _NEVER = float("inf")
 
@@ -202,7 +202,7 @@ class ServedUnit:
     @contextmanager
     def _opened(self, work: Assignment) -> Iterator[ClassGradebook]:
         """Open the gradebook unless it was opened a moment ago, because opening takes longer than recording a grade."""
-        if self._gradebook is None or time.monotonic() - self._opened_at > _OPEN_SECONDS:
+        if self._gradebook is None or time.monotonic() - self._opened_at > OPEN_SECONDS:
             self._close_gradebook()
             self._gradebook, self._opened_at = ClassGradebook(work.directory, self.name), time.monotonic()
         try:
@@ -223,7 +223,7 @@ class ServedUnit:
         self._finder.close()
 
     def _refuse_another_kit(self) -> None:
-        if time.monotonic() - self._kit_read_at < _KIT_SECONDS:
+        if time.monotonic() - self._kit_read_at < KIT_SECONDS:
             return
         self._kit_read_at = time.monotonic()
         if digests.current_unit_digest(self.name, self._options.root) != self._kit:
