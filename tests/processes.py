@@ -24,6 +24,13 @@ def below(pid):
     return found
 
 
+def started_by(act):
+    """Call a function; return its result and the ids of the child processes that it started."""
+    before = set(children(os.getpid()))
+    result = act()
+    return result, set(children(os.getpid())) - before
+
+
 def kill(pid):
     """Kill a process and wait until it has ended."""
     os.kill(pid, signal.SIGKILL)

@@ -87,7 +87,7 @@ class RecordedClass:
                 settings=settings.load(),
                 markers=1,
                 regrade=regrade,
-                marking=self._desks,
+                marking=self.recorded_grading,
                 **{"repair": False, **more},
             )
 
@@ -101,14 +101,14 @@ class RecordedClass:
             markers=1,
             regrade=regrade,
             repair=repair,
-            marking=self._desks,
+            marking=self.recorded_grading,
         )
 
-    def _desks(self, work, hand_ins, **terms):
-        return _Desks(self, hand_ins, work.submissions)
+    def recorded_grading(self, work, hand_ins, **terms):
+        return _RecordedGrading(self, hand_ins, work.submissions)
 
 
-class _Desks:
+class _RecordedGrading:
     def __init__(self, recorded: RecordedClass, hand_ins: list[HandIn], submissions: Submissions) -> None:
         recorded.asked = [hand_in.student for hand_in in hand_ins]
         self._marked = [recorded.marked(hand_in, submissions) for hand_in in hand_ins if hand_in.notebook]

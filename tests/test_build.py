@@ -387,25 +387,25 @@ def clone(tmp_path, monkeypatch):
 
 def test_in_a_new_clone_copies_in_source_are_not_missing_but_built(clone):
     unit, folder, stage = clone
-    assert list(course_files._compare(stage, (), needs_copies=False)) == []
-    changes = list(course_files._compare(stage, (), needs_copies=True))
+    assert list(course_files.compared(stage, (), needs_copies=False)) == []
+    changes = list(course_files.compared(stage, (), needs_copies=True))
     assert {change.what for change in changes} == {"missing"}
     assert {change.path for change in changes} == {
         path.relative_to(stage) for path in (stage / "source" / unit).iterdir() if path.suffix != ".ipynb"
     }
     (folder / "source" / unit / "attention_check.py").write_text("old")
-    (change,) = course_files._compare(stage, (), needs_copies=False)
+    (change,) = course_files.compared(stage, (), needs_copies=False)
     assert (change.path.name, change.what) == ("attention_check.py", "out of date")
 
 
 @pytest.mark.parametrize(("is_up_to_date", "written"), [(True, b"released"), (False, b"built")])
 def test_a_copy_in_source_is_what_release_has_if_that_is_up_to_date(clone, monkeypatch, is_up_to_date, written):
     unit, folder, stage = clone
-    monkeypatch.setattr(course_files, "_is_up_to_date", lambda built, present: is_up_to_date)
+    monkeypatch.setattr(course_files, "has_same_meaning", lambda built, present: is_up_to_date)
     path = Path("source", unit, f"{unit}.json.gz")
     (stage / path).write_bytes(b"built")
     (folder / "release" / unit / path.name).write_bytes(b"released")
-    assert course_files._content(stage / path, path) == written
+    assert course_files.content_to_write(stage / path, path) == written
 
 
 def test_a_class_gets_the_copies_in_source_from_release(clone):

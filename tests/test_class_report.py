@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from autograder import course
 from autograder.cli import app
 from autograder.gradebook.roster import Enrolled
-from autograder.reports.class_report import _correlation
+from autograder.reports.class_report import correlation
 from autograder.reports.code_sample import Names, NotPython, code_sample
 
 from .browser.chromium import chromium
@@ -133,9 +133,9 @@ def test_the_numbers_are_the_gradebooks(graded, written, data):
 
 def test_equal_scores_tell_nobody_apart():
     """Binary fractions make the mean of three times 0.1 another number than 0.1."""
-    assert _correlation([0.1] * 3, [1.0, 2.0, 3.0]) is None
-    assert _correlation([0.1] * 3, [0.7] * 3) is None
-    assert _correlation([1.0, 2.0, 3.0], [0.1, 0.2, 0.3]) == 1
+    assert correlation([0.1] * 3, [1.0, 2.0, 3.0]) is None
+    assert correlation([0.1] * 3, [0.7] * 3) is None
+    assert correlation([1.0, 2.0, 3.0], [0.1, 0.2, 0.3]) == 1
 
 
 def test_the_page_is_one_file_that_needs_nothing(written):

@@ -431,7 +431,7 @@ def test_what_has_come_is_not_lost_with_the_scheduler(tmp_path):
         run.start()
         graded = run.graded()
         come.append(next(graded))
-        waiting = len(run._results)
+        waiting = len(run.results)
         dask.close()
         with pytest.raises(GradingRefused, match="is gone"):
             come.extend(graded)

@@ -24,6 +24,7 @@ from autograder.sandbox import temporary
 from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY
 
+from .processes import kill, runs, started_by
 from .recorded_class import UNIT, RecordedClass, everything, hand_in, notebook
 
 LONG = 60
@@ -213,7 +214,7 @@ def test_a_page_has_a_budget_and_the_next_has_its_own(misbehaving, recorded, roo
 @pytest.mark.parametrize("broken", ["raise ImportError", "import time; time.sleep(10_000)"])
 def test_a_formatter_that_does_not_start_costs_no_mark(class_of, monkeypatch, broken):
     _append_to_pages(monkeypatch, broken)
-    monkeypatch.setattr(client, "_START_SECONDS", 1)
+    monkeypatch.setattr(client, "START_SECONDS", 1)
     root = class_of("mallory")
     for student in ("ada", "mallory", "zoe"):
         assert f"<pre>*It is {student}.*</pre>" in page_of(root, student)
@@ -240,9 +241,9 @@ def test_what_formats_is_confined(misbehaving, level):
 def test_a_formatter_that_is_killed_is_replaced(level):
     with Formatter(PageLimits(), level, trust_submissions=level == "none") as formatter:
         page = PageFormatter(formatter)
+        _, (process,) = started_by(formatter.start)
         assert "<em>a</em>" in page.markdown("*a*")
-        formatter._process.process.kill()
-        formatter._process.process.wait()
+        kill(process)
         # Some are lost with it, and with its child, which ends a little later.
         assert any(f"<em>{number}</em>" in page.markdown(f"*{number}*") for number in range(10))
 
@@ -251,10 +252,10 @@ def test_nothing_is_left_of_a_formatter(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(temporary.tempfile, "tempdir", None)
     with Formatter(PageLimits(), "best", trust_submissions=False) as formatter:
+        _, (process,) = started_by(formatter.start)
         assert "<em>a</em>" in PageFormatter(formatter).markdown("*a*")
         assert not list(tmp_path.iterdir())
-        process = formatter._process.process.pid
-    assert not Path(f"/proc/{process}").exists()
+    assert not runs(process)
 
 
 ATTACKS = {

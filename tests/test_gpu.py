@@ -63,14 +63,14 @@ calls = 0
 
 def test_a_lost_gpu_costs_the_call_that_lost_it_alone(fork_server, monkeypatch):
     """A worker whose GPU computes nothing more is replaced, as often as it takes."""
-    read = SandboxedNotebook._decode
+    read = SandboxedNotebook.decode
 
     def with_lost_gpu(self, answered):
         answer, payload = read(self, answered)
         answer.device_lost = answer.fault is not None
         return answer, payload
 
-    monkeypatch.setattr(SandboxedNotebook, "_decode", with_lost_gpu)
+    monkeypatch.setattr(SandboxedNotebook, "decode", with_lost_gpu)
     cells = [CodeCell("answer", FAILS_ONCE, "answer")]
     with contextlib.closing(SandboxedNotebook(fork_server("B"), cells, "cpu", exercises=["answer"])) as code:
         for _ in range(load().limits.restarts + 2):

@@ -1,9 +1,6 @@
 """A pool's grading processes: tries, refusals, and how they end and start again."""
 
-import os
-import signal
 import threading
-import time
 
 import pytest
 
@@ -12,6 +9,7 @@ from autograder.pool.grading_pool import GradingPool
 from autograder.pool.process import GradingProcess, GradingRefused, GradingStopped, NotStarted
 from autograder.pool.requests import GradeNotebook
 
+from .processes import kill
 from .typed import solved
 
 UNIT = "dot_product_attention"
@@ -38,12 +36,8 @@ def killed_while_it_grades(pool):
     pool.ready()
     process = pool.running(0)
 
-    def kill():
-        time.sleep(1)
-        os.kill(process.pid, signal.SIGKILL)
-        process._process.wait()
-
-    killing = threading.Thread(target=kill, daemon=True)
+    killing = threading.Timer(1, kill, [process.pid])
+    killing.daemon = True
     killing.start()
     return killing
 

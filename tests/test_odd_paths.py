@@ -108,7 +108,7 @@ def test_hidden_graders_are_found(tmp_path):
 
     def names():
         use(place)
-        return sorted(collected._of_unit("normalisation"))
+        return sorted(collected.collected()["normalisation"])
 
     ended, said = in_a_fork(names)
     assert ended == 0, said

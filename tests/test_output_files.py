@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from autograder.build import single_file
 from autograder.classroom.preview import Change
 from autograder.cli import app, options, result_files
+from autograder.cli import console as cli_console
 from autograder.cli.class_results import changes_in_lines
-from autograder.cli.console import _Console
 from autograder.course.folder import folder
 from autograder.output_files import NotWritable, opened, write
 
@@ -225,7 +225,7 @@ def read_all(terminal):
 def test_a_terminal_obeys_nothing_in_a_table():
     near, far = pty.openpty()
     with os.fdopen(far, "w") as terminal:
-        console = _Console(file=terminal, force_terminal=True, width=200)
+        console = type(cli_console.console)(file=terminal, force_terminal=True, width=200)
         table = Table(HOSTILE, title=HOSTILE)
         table.add_row(HOSTILE)
         console.print(table)

@@ -16,14 +16,12 @@ from autograder.formatting.client import Formatter
 from autograder.formatting.page import PageFormatter
 from autograder.formatting.pictures import embedded
 from autograder.formatting.rendering import markdown2html
-from autograder.gradebook.class_gradebook import ClassGradebook
-from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.pictures import take_out
 from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY
 
 from . import forked_command
-from .recorded_class import UNIT, RecordedClass, everything, hand_in
+from .recorded_class import UNIT, RecordedClass, everything, hand_in, opened_gradebook
 from .typed import solved
 
 QUESTION = "why_softmax"
@@ -262,10 +260,9 @@ def test_a_blank_answer_is_called_blank(graded):
 
 def test_a_person_who_grades_a_blank_answer_has_graded_it(graded, marker, tmp_path):
     root = Path(shutil.copytree(graded, tmp_path / "course"))
-    gradebook = ClassGradebook(course_directory(root), UNIT)
-    gradebook.entry("bob")._grades[QUESTION].manual_score = 0.5
-    gradebook.commit()
-    gradebook.close()
+    with opened_gradebook(root) as gradebook:
+        gradebook.find_grade(QUESTION, UNIT, UNIT, "bob").manual_score = 0.5
+        gradebook.db.commit()
     RecordedClass(marker, {}, []).grade(root)
     assert page_of(root, "bob").select("#toc tr")[-1].text.split()[-3:] == ["by", "a", "person"]
 

@@ -18,7 +18,7 @@ import yaml
 from autograder import course
 from autograder.classroom.class_folder import new_course
 from autograder.cli.class_results import StudentLine
-from autograder.cli.mark import _exit_code
+from autograder.cli.mark import exit_code
 from autograder.cli.result_files import ResultFiles
 from autograder.output_files import NotWritable
 from autograder.report import Diagnosis, ExerciseReport, Mistake, Report, WrittenQuestion
@@ -231,8 +231,8 @@ def test_our_own_fault_is_no_score(status):
     ],
 )
 def test_exit_codes(score, status, percent, code):
-    assert _exit_code([replaced(score=score, status=status)], percent) == code
-    assert _exit_code([replaced(score=0.0), replaced(score=score, status=status)], percent) in (code, 3)
+    assert exit_code([replaced(score=score, status=status)], percent) == code
+    assert exit_code([replaced(score=0.0), replaced(score=score, status=status)], percent) in (code, 3)
 
 
 @pytest.mark.parametrize(

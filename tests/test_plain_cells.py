@@ -37,7 +37,7 @@ def shell():
 def both_ways(shell, source, monkeypatch):
     ours = shell.transform_cell(source)
     with monkeypatch.context() as patched:
-        patched.setattr(cells, "_is_plain", lambda cell: False)
+        patched.setattr(cells, "is_plain", lambda cell: False)
         return ours, shell.transform_cell(source)
 
 
@@ -51,7 +51,7 @@ def test_an_odd_cell_is_what_ipython_makes_of_it(shell, source, monkeypatch):
 def test_the_cells_of_a_unit_are_what_ipython_makes_of_them(shell, name, monkeypatch):
     unit = course.unit(name)
     sources = [*unit.instructor_cells.values(), *unit.showing_cells, *unit.training_cells.values()]
-    assert any(map(cells._is_plain, sources))
+    assert any(map(cells.is_plain, sources))
     for source in sources:
         ours, its = both_ways(shell, source, monkeypatch)
         assert ours == its

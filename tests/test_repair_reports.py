@@ -43,13 +43,13 @@ class WithRepairs(RecordedClass):
     most = 2
     """Submissions after whose search the run is interrupted."""
 
-    def _desks(self, work, hand_ins, **terms):
-        desks = super()._desks(work, hand_ins, **terms)
-        desks.repaired = lambda reports: self.repaired(desks, reports)
-        return desks
+    def recorded_grading(self, work, hand_ins, **terms):
+        grading = super().recorded_grading(work, hand_ins, **terms)
+        grading.repaired = lambda reports: self.repaired(grading, reports)
+        return grading
 
-    def repaired(self, desks, reports):
-        for number, graded in enumerate(desks.graded()):
+    def repaired(self, grading, reports):
+        for number, graded in enumerate(grading.graded()):
             if number == self.most:
                 raise KeyboardInterrupt
             report = reports[graded.hand_in.student]

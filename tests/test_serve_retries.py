@@ -30,7 +30,7 @@ from autograder.serving.rate_limit import HOUR
 from autograder.serving.work_queue import GradingThreads
 
 from .interrupting import in_a_fork
-from .processes import kill, wait_until
+from .processes import kill, started_by, wait_until
 from .recorded_class import UNIT, hand_in, notebook
 from .serving import FIRST, SECOND, THIRD, Serving, attempts, released, submit
 
@@ -196,10 +196,10 @@ def test_a_grader_that_fails_in_one_exercise_is_an_attempt_all_the_same(course, 
 def test_what_ends_an_idle_process_is_no_submissions_fault(tmp_path):
     hand_in(tmp_path, "ada", notebook())
     work = assignment(UNIT, tmp_path, None, None)
-    others = set(children(os.getpid()))
-    with LocalGrading(work, work.hand_ins, device="cpu", settings=settings.load(), markers=1) as marking:
+    terms = {"device": "cpu", "settings": settings.load(), "markers": 1}
+    with contextlib.ExitStack() as ending:
+        marking, (process,) = started_by(lambda: ending.enter_context(LocalGrading(work, work.hand_ins, **terms)))
         marking.start()
-        (process,) = set(children(os.getpid())) - others
         kill(process)
         assert [one.report.status for one in marking.graded()] == ["graded"]
 

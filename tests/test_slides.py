@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from autograder import course
 from autograder.cli import app
-from autograder.cli.slides import _paragraphs, compose
+from autograder.cli.slides import compose, split_paragraphs
 from autograder.student_check.unit_data import LESSON
 from tests import REPOSITORY, released_data
 
@@ -168,7 +168,7 @@ def test_keys_turn_the_slides_and_nothing_is_cut_off(made, pages):
 
 def test_text_is_cut_at_empty_lines_but_for_those_in_formulas_and_code():
     parts = ["## A *b*", "Text\nmore:", "$$a\n\nb$$", "| a |\n|---|\n| 1 |", "```\nx\n\ny\n```", "1. one\n2. two"]
-    assert _paragraphs("\n\n".join(parts)) == parts
+    assert split_paragraphs("\n\n".join(parts)) == parts
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def differences(units: Sequence[str] = ()) -> list[Difference]:
     texts = _texts(units)
     with temporary.held("build-") as stage:
         _build(stage, texts, is_new=True)
-        changes = list(_compare(stage, units, needs_copies=False))
+        changes = list(compared(stage, units, needs_copies=False))
     return changes if _built() == _new_built(texts, is_all=not units) else [*changes, Difference(BUILT, "out of date")]
 
 
@@ -105,14 +105,14 @@ def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[D
         if wanted:
             for path in single_file.single_files(stage, load().check):  # raises BuildError while nothing is written
                 output_files.check(folder() / path, makes_folder=True)
-        changes = list(_compare(stage, units, needs_copies=True))
+        changes = list(compared(stage, units, needs_copies=True))
         output_files.check(folder() / BUILT)
         for change in changes:
             output_files.check(folder() / change.path, makes_folder=True)
         for change in changes:
             built, target = stage / change.path, folder() / change.path
             if built.exists():
-                output_files.write({target: _content(built, change.path)}, makes_folder=True)
+                output_files.write({target: content_to_write(built, change.path)}, makes_folder=True)
             else:
                 target.unlink()
     _remove_folders_without_files()
@@ -227,7 +227,7 @@ def _reject_edited(path: Path) -> None:
         )
 
 
-def _compare(stage: Path, units: Sequence[str], *, needs_copies: bool) -> Iterator[Difference]:
+def compared(stage: Path, units: Sequence[str], *, needs_copies: bool) -> Iterator[Difference]:
     """Yield the files that differ from the built ones. needs_copies: whether copies that source/ lacks are reported."""
     for kind in _KINDS:
         built = _files(stage, kind)
@@ -238,7 +238,7 @@ def _compare(stage: Path, units: Sequence[str], *, needs_copies: bool) -> Iterat
                     yield Difference(path, "missing")
             elif path not in built:
                 yield Difference(path, "not built from anything")
-            elif not _is_up_to_date(stage / path, folder() / path):
+            elif not has_same_meaning(stage / path, folder() / path):
                 yield Difference(path, "out of date")
 
 
@@ -250,15 +250,16 @@ def _is_copy(path: Path) -> bool:
     return path.parts[0] == course.SOURCE and path.suffix != ".ipynb"
 
 
-def _content(built: Path, path: Path) -> bytes:
+def content_to_write(built: Path, path: Path) -> bytes:
     """Return the content to write to `path`. A copy in source/ is the file of release/, if that is up to date."""
     released = folder() / course.RELEASE / Path(*path.parts[1:])
-    if _is_copy(path) and released.is_file() and _is_up_to_date(built, released):
+    if _is_copy(path) and released.is_file() and has_same_meaning(built, released):
         return released.read_bytes()
     return built.read_bytes()
 
 
-def _is_up_to_date(built: Path, present: Path) -> bool:
+def has_same_meaning(built: Path, present: Path) -> bool:
+    """Return whether a file need not be written: it has the built content, or differs only as builds may."""
     if filecmp.cmp(built, present, shallow=False):
         return True
     from .up_to_date import is_up_to_date  # imports torch

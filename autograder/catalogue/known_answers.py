@@ -64,7 +64,7 @@ def misconceptions(unit: str) -> dict[str, Candidate]:
     found: dict[str, Candidate] = {}
     sentences: dict[tuple[str, str], str] = {}
     for file in sorted((content.place(content.MISCONCEPTIONS) / unit).rglob("*.yaml")):
-        for candidate in read_misconceptions(file, unit, lambda exercise, of: _text(unit, exercise, of)):
+        for candidate in read_misconceptions(file, unit, lambda exercise, of: editable_text(unit, exercise, of)):
             if candidate.name in found:
                 raise EditError(f"{file}: another exercise of this unit has a mistake called `{candidate.name}`.")
             sentence = candidate.exercise, candidate.sentence
@@ -94,7 +94,7 @@ def right_answers(unit: str) -> dict[str, Candidate]:
 
 
 @cache
-def _text(unit: str, exercise: str, of: str) -> str:
+def editable_text(unit: str, exercise: str, of: str) -> str:
     """Return the text that an edit changes: of the solution, or of the alternative solution called `of`."""
     known = solutions(unit).get(exercise) if of == SOLUTION else right_answers(unit).get(of)
     if known is None or known.exercise != exercise:

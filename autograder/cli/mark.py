@@ -71,11 +71,11 @@ def mark(
             if to_stderr.is_terminal and len(notebooks) > 1:
                 remark(f"{len(done)} of {len(notebooks)}: {notebooks[len(done) - 1]}")
     files.write(done)
-    if code := _exit_code(done, fail_under):
+    if code := exit_code(done, fail_under):
         raise typer.Exit(code)
 
 
-def _exit_code(reports: Sequence[Report], fail_under: float | None) -> int:
+def exit_code(reports: Sequence[Report], fail_under: float | None) -> int:
     """Report what is wrong and return its exit code. A file without a result counts before a low grade."""
     code = 0
     for report in reports:

@@ -134,7 +134,7 @@ def compose(cells: Sequence[NotebookNode], predictions: Mapping[str, Any]) -> li
     deck, heading, pieces = list[Slide](), "", list[NotebookNode]()
     for cell, following in zip(cells, [*cells[1:], new_code_cell()], strict=True):
         if cell.cell_type == "markdown" and not _is_left_out(cell) and not _only_leads_to(following, cell.source):
-            paragraphs = [text for text in _paragraphs(cell.source) if not states_points(text)]
+            paragraphs = [text for text in split_paragraphs(cell.source) if not states_points(text)]
             for text in _introduction(paragraphs) if cell is cells[0] else paragraphs:
                 if _HEADING.fullmatch(text):
                     deck += _paginate(heading, pieces)
@@ -224,7 +224,7 @@ def _visible(cell: NotebookNode) -> list[NotebookNode]:
     ]
 
 
-def _paragraphs(text: str) -> list[str]:
+def split_paragraphs(text: str) -> list[str]:
     """Split a text at its blank lines, except for those within a block of code or a formula."""
     blocks = re.split(r"(```.*?```|\$\$.*?\$\$)", text, flags=re.S)
     parts = [[part] if number % 2 else re.split(r"\n\s*\n", part) for number, part in enumerate(blocks)]

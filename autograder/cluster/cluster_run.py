@@ -128,7 +128,8 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         self._queue = WorkQueue(self._hand_ins)
         self._workers: dict[str, ClusterWorker] = {}
         self._validated: list[ClusterWorker] = []
-        self._results: deque[GradedSubmission] = deque()
+        self.results: deque[GradedSubmission] = deque()
+        """Graded submissions that `graded` has not returned yet."""
         self._polled = time.monotonic()
         self._missing_since: float | None = None
         """Time at which no worker was first seen, on time.monotonic's clock."""
@@ -155,11 +156,11 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
             try:
                 self._proceed()
             except GradingRefused:
-                if not self._results:
+                if not self.results:
                     raise
-            while not self._results:  # what has come is recorded before an error is raised
+            while not self.results:  # what has come is recorded before an error is raised
                 self._proceed()
-            yield self._results.popleft()
+            yield self.results.popleft()
 
     def __exit__(self, *error: object) -> None:
         self._open_things.close()
@@ -173,7 +174,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
 
     def _proceed(self) -> None:
         """Take the answers that have come, and give idle workers tasks. Wait a moment if no result is left."""
-        if not self._results:
+        if not self.results:
             self._connection.wait([worker.answer for worker in self._workers.values() if worker.answer])
         for worker in list(self._workers.values()):
             if worker.answer and worker.answer.done():
@@ -181,7 +182,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         if time.monotonic() - self._polled > POLL_SECONDS:
             self._update_workers()
         for worker in list(self._workers.values()):
-            if worker.able and worker.is_open and not worker.answer and len(self._results) < _BACKLOG:
+            if worker.able and worker.is_open and not worker.answer and len(self.results) < _BACKLOG:
                 self._send_task(worker)
 
     def _open_workers(self) -> list[ClusterWorker]:
@@ -269,4 +270,4 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         name = in_utf8(f"{hand_in.student}/{self._unit}/{hand_in.notebook}")
         report = msgspec.structs.replace(report, notebook=name, message=joined(hand_in.note, report.message))
         worker.graded += 1
-        self._results.append(GradedSubmission(hand_in, read.file.content, report, read.stamp))
+        self.results.append(GradedSubmission(hand_in, read.file.content, report, read.stamp))

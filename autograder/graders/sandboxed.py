@@ -167,7 +167,7 @@ class SandboxedNotebook:
             return []
         self._ensure_worker()
         request = Request({"operation": "changes", "exercise": exercise}, b"")
-        answer, _ = self._decode(self._send(request, self._patience(self._limits.call_cpu_seconds)))
+        answer, _ = self.decode(self._send(request, self._patience(self._limits.call_cpu_seconds)))
         return [Change(name[:MAX_NAME], cell[:MAX_NAME]) for name, cell in answer.changes[:MAX_NAMES]]
 
     @property
@@ -217,7 +217,7 @@ class SandboxedNotebook:
 
     def read(self, operation: Operation[T], response: Response) -> T:
         """Return the operation's result by an answer, even if its worker has ended."""
-        answer, payload = self._decode(response)
+        answer, payload = self.decode(response)
         if answer.fault:
             if self._spare_memory:
                 self.close()  # because its heap may take all the memory that the next call needs
@@ -281,7 +281,7 @@ class SandboxedNotebook:
             "checked": checked,
         }
         try:
-            answer, _ = self._decode(self._send(Request(header, b""), patience))
+            answer, _ = self.decode(self._send(Request(header, b""), patience))
             if answer.fault and answer.device_lost:
                 self.close()
                 raise Crashed(f"{answer.fault.as_error(self._limits)} After that the GPU computed nothing more.")
@@ -325,7 +325,8 @@ class SandboxedNotebook:
         self._responses.take(len(response.frame.payload))
         return response
 
-    def _decode(self, response: Response) -> tuple[Answer, Tensors]:
+    def decode(self, response: Response) -> tuple[Answer, Tensors]:
+        """Return a worker's answer. Raises Crashed if it cannot be read."""
         with self._crashed_if_unreadable():
             return response.read(Answer)
 

@@ -231,7 +231,7 @@ def _exercise_figures(
         rest = [sum(item.scores[name] for name in points if name != cell and name not in waiting) for item in items]
         pass_rate = rounded(passed / len(scores), DIGITS) if scores else None
         mean = rounded(statistics.fmean(scores), DIGITS) if scores else None
-        discrimination = _correlation([item.scores[cell] for item in items], rest)
+        discrimination = correlation([item.scores[cell] for item in items], rest)
         name, is_written = cell.removeprefix(course.CHECK_PREFIX), not cell.startswith(course.CHECK_PREFIX)
         yield ExerciseFigures(
             name, headings.get(cell, ""), worth, is_written,
@@ -239,7 +239,7 @@ def _exercise_figures(
         )  # fmt: skip
 
 
-def _correlation(scores: Sequence[float], rest: Sequence[float]) -> float | None:
+def correlation(scores: Sequence[float], rest: Sequence[float]) -> float | None:
     """Return Pearson's correlation; None if there are too few scores, or if either is constant."""
     if len(scores) < _FEWEST or _is_constant(scores) or _is_constant(rest):
         return None

@@ -37,7 +37,7 @@ class _CellCompiler(CachingCompiler):
         return CELL_PREFIX + self.cell
 
 
-def _is_plain(cell: str) -> bool:
+def is_plain(cell: str) -> bool:
     """Return whether IPython, which inspects each token of a cell, would change nothing in it."""
     is_pasted_or_completed = "In [" in cell or "\n" not in cell.strip()
     return not is_pasted_or_completed and compiles(cell)
@@ -62,7 +62,7 @@ class NotebookShell(InteractiveShell):
 
     def transform_cell(self, raw_cell: str) -> str:
         """Keep the empty lines at the top, which IPython removes: messages to students count lines."""
-        if _is_plain(raw_cell) and self._transforms() == self._usual_transforms:
+        if is_plain(raw_cell) and self._transforms() == self._usual_transforms:
             return raw_cell if raw_cell.endswith("\n") else raw_cell + "\n"
         above = raw_cell[: len(raw_cell) - len(raw_cell.lstrip())].count("\n")
         return "\n" * above + str(super().transform_cell(raw_cell))
