@@ -203,7 +203,7 @@ def _kind(grader: Grader) -> str:
 
 
 def _verdicts(graders: Sequence[Grader], unit: str, exercise: str, name: str, answer: Any) -> dict[str, Verdict]:
-    """What these graders find in an answer, by their names."""
+    """Findings of these hidden tests on an answer, by name."""
     candidate = catalogue.Candidate(exercise, name, "", answer)
     examiner = Examiner({unit: {exercise: graders}})
     found = examiner.examine(unit, exercise, candidate_bench(unit, candidate), candidate) if graders else None

@@ -81,7 +81,7 @@ BUNDLES = [
 
 @dataclass(frozen=True)
 class Put:
-    """What was put into the class."""
+    """Contents of the class."""
 
     mistakes: dict[str, set[str]]
     """By mistake, who makes it."""
@@ -105,7 +105,7 @@ class OncePerNotebook(RecordedClass):
 
 
 def make(root: Path) -> Put:
-    """Fills the folder of a class: roster, settings, due date, and what was handed in."""
+    """Fills the folder of a class: roster, settings, due date, and submissions."""
     right = solution_sources(UNIT)
     known = catalogue.misconceptions(UNIT)
     chosen = random.Random(100).sample(sorted(set(STUDENTS) - {SIGNED}), len(STUDENTS) - 1)

@@ -1,4 +1,4 @@
-"""What the tests share: a marking process of their own, and ways to hand something in."""
+"""Fixtures that the tests share: a grading process, a fork server, and ways to submit."""
 
 import gc
 import os
@@ -80,12 +80,12 @@ DEAREST = (
     "test_postgresql", "test_build", "test_authoring", "test_class_of_200", "test_commands", "test_new_course",
     "test_strange_names", "test_class",
 )  # fmt: skip
-"""What takes longest, in the order in which it is begun: so no processor is left alone at the end."""
+"""Tests that take longest, in the order in which they start, so that no processor is idle at the end."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begins with the dearest."""
+    """Start with the tests that take longest."""
     places = {name: place for place, name in enumerate(DEAREST)}
     items.sort(key=lambda item: min(places.get(part, len(places)) for part in item.path.with_suffix("").parts))
 
@@ -127,7 +127,7 @@ def served_again() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def marker() -> Iterator[GradingProcess]:
-    """A real marking process with its sandbox, for the whole run."""
+    """A real grading process with its sandbox, for the whole run."""
     with GradingProcess("cpu") as process:
         yield process
 
@@ -175,7 +175,7 @@ def postgresql() -> Iterator[Server]:
 
 @pytest.fixture
 def mark(marker: GradingProcess) -> Callable[..., Report]:
-    """Marks the unit's notebook with these answers typed in; the others are the solutions."""
+    """Grade the unit's notebook with these answers; the others are the solutions."""
 
     def mark(**answers: str) -> Report:
         return marker.grade("typed.ipynb", solved(UNIT, **answers))

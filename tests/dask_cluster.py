@@ -48,7 +48,7 @@ class DaskCluster:
         self.address = str(json.loads(self._scheduler_file.read_text())["address"])
 
     def workers(self, count: int, *options: str, course: Path = REPOSITORY, path: str = "") -> subprocess.Popen[bytes]:
-        """Starts so many, below one process that starts a new one for each that dies."""
+        """Start a number of workers, below one process that replaces each that dies."""
         return self._started(
             "worker", "--scheduler-file", str(self._scheduler_file), "--nworkers", str(count), "--nthreads", "1",
             "--host", "127.0.0.1", "--local-directory", str(self.folder / "scratch"), *options,
@@ -57,7 +57,7 @@ class DaskCluster:
 
     @cached_property
     def two(self) -> subprocess.Popen[bytes]:
-        """What starts two workers, and others for those that die; begun when it is first asked for."""
+        """Process that starts two workers, and replaces those that die; started at first use."""
         return self.workers(2)
 
     @contextlib.contextmanager
@@ -67,7 +67,7 @@ class DaskCluster:
             yield Address(self.address)
 
     def _is_written(self) -> bool:
-        """Whether the scheduler has told its address to the end."""
+        """Return whether the scheduler has written its whole address."""
         return self._scheduler_file.exists() and self._scheduler_file.read_text().rstrip().endswith("}")
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ class DaskCluster:
 
 
 def worker_that_runs_threads(workers: subprocess.Popen[bytes], least: int) -> int | None:
-    """The process id of the Dask worker below which a student's code has started so many threads."""
+    """The process id of the Dask worker below which a student's code has started this number of threads."""
     for worker in _children(workers.pid):
         for process in _below(worker):
             if threads(process) >= least:
@@ -107,7 +107,7 @@ def _below(pid: int) -> Iterator[int]:
 
 
 def _children(pid: int) -> list[int]:
-    """Of all threads: a Dask worker starts its marking process in one."""
+    """Return the children of all threads: a Dask worker starts its grading process in one."""
     with contextlib.suppress(OSError):
         found = Path(f"/proc/{pid}/task").glob("*/children")
         return [int(child) for file in found for child in file.read_text().split()]

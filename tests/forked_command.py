@@ -40,7 +40,7 @@ def run(
     python: Path = PYTHON,
     course: Path = REPOSITORY,
 ) -> subprocess.CompletedProcess[str]:
-    """What the command said, and its exit code. program: its name, or the path of a Python file.
+    """Run a command; return its output and exit code. program: its name, or the path of a Python file.
 
     python: of the environment whose program it is. course: any that its engine takes, to be imported for.
     """
@@ -83,7 +83,7 @@ class Started:
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
-        """How it has ended, if it has."""
+        """Return the exit code; None while it runs."""
         if self.returncode is None:
             self.returncode = _answer({"ended": self.pid})
         return self.returncode
@@ -128,7 +128,7 @@ def _answer(order: Mapping[str, object], python: Path = PYTHON, course: Path = R
 
 @cache
 def _server(python: Path, course: Path) -> tuple[TextIO, TextIO, socket.socket]:
-    """Where it takes orders, where it answers, and where it takes the descriptors of what a started command says."""
+    """Return the streams for orders and answers, and the socket for the descriptors of a command's output."""
     environment = {**os.environ, "AUTOGRADER_COURSE": str(course)}
     environment["PYTHONHASHSEED"] = "0"  # as marking processes have it
     ours, theirs = socket.socketpair()
@@ -184,7 +184,7 @@ def _serve() -> None:
 
 
 def _ended(pid: int) -> int | None:
-    """How it has ended, if it has."""
+    """Return the exit code; None while it runs."""
     ended, status = os.waitpid(pid, os.WNOHANG)
     return os.waitstatus_to_exitcode(status) if ended else None
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 NAME = "forked"
 SHOWN_INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
-"""What a kernel would set before matplotlib is imported, which is imported before."""
+"""Set what a kernel sets before it imports matplotlib, which is imported already here."""
 
 
 @contextmanager

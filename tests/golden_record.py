@@ -23,12 +23,12 @@ def answers(unit: str) -> list[tuple[str, str]]:
 
 
 def graded(unit: str, answer: Candidate) -> str:
-    """What grading said of a known answer when the record was written."""
+    """Report on a known answer when the record was written."""
     return _lines(unit)[golden_record.name_of(answer)][0]
 
 
 def checked(unit: str, answer: Candidate) -> str:
-    """What the student check said of it."""
+    """Output of the student check on the answer."""
     return _lines(unit)[golden_record.name_of(answer)][1]
 
 

@@ -1,4 +1,4 @@
-"""What the hidden graders are: one line for each, with what it asks of an answer.
+"""List of the hidden tests: one line each, with its statement.
 
 `python -m tests.graders > tests/graders.txt` writes the list anew, where a grader is meant to be another.
 """
@@ -43,7 +43,7 @@ class Listed:
 
     @property
     def in_words(self) -> tuple[str, ...]:
-        """What there is to read of it."""
+        """Text of a hidden test's statement."""
         return self.name, self.weight, self.markers, self.statement
 
     @classmethod

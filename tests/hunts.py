@@ -1,4 +1,4 @@
-"""Which exercises are hunts: those that take nothing and return an input."""
+"""Return the bug hunts: exercises that take nothing and return an input."""
 
 import inspect
 

@@ -55,7 +55,7 @@ def places(do, stop_at=None, by=signal.SIGKILL, kind=None):
 
 
 def makes_it_last(frame, event, function):
-    """Whether a run does with this what is there afterwards, whenever the run ends."""
+    """Return whether a function makes a change last that is there however the run ends."""
     if event != "c_call":
         return False
     commits = function.__name__ == "commit" and isinstance(function.__self__, sqlite3.Connection)
@@ -63,7 +63,7 @@ def makes_it_last(frame, event, function):
 
 
 def times_in(do, kind=None):
-    """When it is about to put a file in its place or to commit: each time; and one from each place, first or last."""
+    """Return all moments before a new file or a commit, and of each line of code the first or the last one."""
     ended, said = in_a_fork(lambda: places(do, kind=kind))
     assert ended == 0
     found = said.split()

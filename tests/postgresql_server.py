@@ -36,7 +36,7 @@ def program(name: str) -> str:
 
 
 class Server:
-    """A server with roles, and a new database whenever one is asked for."""
+    """A server with roles, and a new database for each test that needs one."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="pg-"))  # short: a socket's path has 107 characters at most
@@ -103,7 +103,7 @@ class Server:
         return name
 
     def url(self, database: str, role: str = ROLE, password: str = PASSWORD) -> str:
-        """What an instructor writes as CourseDirectory.db_url."""
+        """URL that an instructor writes as CourseDirectory.db_url."""
         quoted = password.replace("/", "%2F").replace(":", "%3A")
         return f"postgresql://{role}:{quoted}@/{database}?host={self._folder}"
 

@@ -61,9 +61,9 @@ class RecordedClass:
     known: dict[tuple[HandIn, str], GradedSubmission]
     """By the submission and the digest of its file, for a damaged one by what is wrong with it."""
     asked: list[str]
-    """Who was to be marked in the last run."""
+    """Students to be graded in the last run."""
     is_warm: bool = True
-    """Whether its runs share the formatter that stays warm."""
+    """True if the runs share the formatter that stays warm."""
 
     def marked(self, hand_in: HandIn, submissions: Submissions) -> GradedSubmission:
         """The real report on these bytes, made once."""
@@ -155,7 +155,7 @@ def hand_in(root: Path, student: str, content: bytes, timestamp: str | None = No
 
 
 def _plain(row: Iterable[object]) -> tuple[object, ...]:
-    """As SQLite keeps it, which knows neither truth nor time."""
+    """Return a row as SQLite stores it, without booleans and times."""
     plain: dict[type, Callable[[Any], object]] = {bool: int, datetime: lambda it: it.isoformat(" ", "microseconds")}
     return tuple(plain.get(type(it), lambda it: it)(it) for it in row)
 

@@ -21,7 +21,7 @@ MOST_BYTES = 1_000_000
 
 
 class Requests:
-    """What `serve` answers on a port. serving: has `arrivals`, and is asked to work meanwhile."""
+    """Requests to `serve` on a port. serving: a `Serving`, which works meanwhile."""
 
     def __init__(self, root, serving, marker, *, unlisted=False):
         self.serving = serving
@@ -41,7 +41,7 @@ class Requests:
         self.port, self.refuse = self._server.port, self._server.refuse
 
     def ask(self, path, body=b"", method="POST", **headers):
-        """Sends a request; the status, and what the JSON of the answer says."""
+        """Send a request; return the status and the decoded JSON."""
         asked = {
             "Authorization": f"Bearer {self.token}",
             **{name.replace("_", "-"): its for name, its in headers.items()},
@@ -54,11 +54,11 @@ class Requests:
             return answer.status, json.loads(answer.read())
 
     def hand_in(self, student, content, options=""):
-        """Hands in for a student."""
+        """Submit for a student."""
         return self.ask(f"/submissions/{UNIT}/{student}{options}", content)
 
     def during(self, *requests):
-        """What these give, each called with this object in a thread of its own, while this one serves.
+        """Return the results of requests, each made with this object in its own thread, while this thread serves.
 
         It begins to once the first one's file is there or the request is answered.
         """

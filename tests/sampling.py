@@ -14,9 +14,9 @@ import pytest
 from autograder.catalogue import Candidate
 
 every = False
-"""Whether all of it is wanted; `conftest` sets it before a test is collected."""
+"""True if everything is tried; `conftest` sets it before a test is collected."""
 RIGHT_ANSWERS = 1
-"""Of each exercise, where it has as many."""
+"""Number of alternative solutions of each exercise that are tried, if it has as many."""
 
 One = TypeVar("One")
 Entry = tuple[str, Candidate]
@@ -26,7 +26,7 @@ Entry = tuple[str, Candidate]
 def thinned(
     alike: Iterable[One], one_in: int, least: int = 1, by: Callable[[One], object] = lambda one: one
 ) -> list[One]:
-    """One in so many of these, and never fewer than `least` where there are as many; always the same, in their order.
+    """Return one of every `one_in` items, at least `least` if there are as many; always the same, in their order.
 
     by: what tells one from another, and is written the same in each run.
     """
@@ -58,12 +58,12 @@ def at_a_level(names: Iterable[str]) -> list[Any]:
 
 
 def exercises_and_kinds(unit: str, one: Candidate) -> set[tuple[str, str | None]]:
-    """What a mistake shows of the released check, which has one way for all that fail alike."""
+    """Return the way in which the released check finds a misconception."""
     return {(unit, one.exercise), (f"kinds of {unit}", one.kind)}
 
 
 def graders_and_kinds(unit: str, one: Candidate) -> set[tuple[str, str | None]]:
-    """What it shows of marking: a grader that it fails too."""
+    """Return the hidden tests that a misconception fails."""
     return exercises_and_kinds(unit, one) | {("graders", one.caught_by)}
 
 

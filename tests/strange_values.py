@@ -202,7 +202,7 @@ class _TwistedBench(Bench):
 
 
 def examined(examiner: Examiner, unit: str, exercise: str, twist: Twist, where: str) -> Finding:
-    """What the graders find, over the wire and with all that it refuses."""
+    """Findings of the hidden tests through the sandbox's protocol, with all that it refuses."""
     names = vars(__import__(f"solutions.{unit}", fromlist=["*"]))
     service = worker.Service(NoNotebook(), _TwistedBench(names, twist, where))  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""What graders find is found once for the same answers, and anew for others."""
+"""A hidden test's finding is cached for equal answers, and computed again for others."""
 
 import itertools
 

@@ -292,7 +292,7 @@ def _body_lines(source):
 
 @pytest.fixture
 def judged(tmp_path):
-    """Whether a file that stands there says what is built now."""
+    """Return whether a present file has the content that is built now."""
 
     numbers = itertools.count()
 
@@ -347,7 +347,7 @@ def test_right_steps_that_another_processor_rounds_differently_are_no_change(jud
 
 
 def test_numbers_that_fill_a_right_step_may_be_rounded_differently(judged):
-    """Where they are finite they are written as numbers, which are compared as such."""
+    """Finite values are written as numbers, and compared as numbers."""
 
     def filled(number):
         other = torch.tensor([[0.1, -2.5, 0.7]], dtype=torch.float64)

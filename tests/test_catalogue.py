@@ -1,4 +1,4 @@
-"""How a known mistake is written: as an edit of an answer that is right."""
+"""Misconceptions are written as edits of a right answer."""
 
 import ast
 import builtins

@@ -101,7 +101,7 @@ def graded(tmp_path_factory):
 
 
 @pytest.mark.parametrize("student", HAND_INS)
-def test_everyone_has_the_right_status_and_mark(graded, student):
+def test_each_student_has_the_right_status_and_score(graded, student):
     root, printed, _ = graded
     _, status, score = HAND_INS[student]
     report = json.loads((root / "autograded" / student / UNIT / "report.json").read_text())
@@ -116,12 +116,12 @@ def test_everyone_has_the_right_status_and_mark(graded, student):
 
 
 def rows_of(graded):
-    """What is said of each student, in a line each."""
+    """Return the printed line of each student."""
     _, *lines = graded[1].partition("\nIsolation ")[0].splitlines()
     return {line.split()[0]: " ".join(line.split()) for line in lines}
 
 
-def test_what_is_not_looked_at_is_said(graded):
+def test_ignored_files_are_reported(graded):
     rows, said = rows_of(graded), " ".join(graded[2].split())
     assert f"There is no notebook, only `homework.rar`. Hand in `{UNIT}.ipynb` itself." in rows["rar"]
     assert f"Also there, and not marked: `{UNIT} (1).ipynb`." in rows["two"]
@@ -131,7 +131,7 @@ def test_what_is_not_looked_at_is_said(graded):
     assert f"There is no {graded[0]}/nbgrader_config.py" in said
 
 
-def test_who_is_not_on_the_roster_is_said(tmp_path):
+def test_students_not_on_the_roster_are_reported(tmp_path):
     (tmp_path / "roster.csv").write_text("id\nann\n")
     for student in ("ann", "Ann"):
         (tmp_path / "submitted" / student / UNIT).mkdir(parents=True)
@@ -141,7 +141,7 @@ def test_who_is_not_on_the_roster_is_said(tmp_path):
     assert "NOT ON THE ROSTER, and would be graded all the same: Ann." in preview.stderr
 
 
-def test_a_roster_that_nobody_who_handed_in_is_on_is_refused_and_nothing_is_written(tmp_path):
+def test_a_roster_without_any_submitter_is_refused_and_nothing_is_written(tmp_path):
     (tmp_path / "roster.csv").write_text("id,email\nann,a@example.org\nbo,b@example.org\n")
     for student in ("ann", "bo"):
         (tmp_path / "submitted" / student / UNIT).mkdir(parents=True)
@@ -164,7 +164,7 @@ def test_links_and_empty_folders_have_a_row_with_a_reason(graded):
     assert ".ipynb_checkpoints" not in rows
 
 
-def test_a_name_that_nbgrader_takes_for_a_pattern_is_a_name(tmp_path):
+def test_a_student_id_with_pattern_characters_is_an_ordinary_id(tmp_path):
     ClassGradebook(course_directory(tmp_path), UNIT).close()
     with opened_gradebook(tmp_path) as gradebook:
         gradebook.add_student("c [1]")  # a new one could not have this id

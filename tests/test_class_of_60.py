@@ -21,7 +21,7 @@ SECONDS = 60 * len(WHO) + 120
 
 
 class Markup(HTMLParser):
-    """What of the students' markup came through: elements with what only the forged text has."""
+    """Elements of a page that come from the students' markup."""
 
     def __init__(self):
         super().__init__()

@@ -94,7 +94,7 @@ def whole(tmp_path):
 
 
 def on(cluster, root, say=lambda sentence: None, device="cpu", **terms):
-    """What `autograder grade --scheduler` does with a course folder."""
+    """Grade a course folder as `autograder grade --scheduler` does."""
     with cluster.spoken_to() as address:
         marking = partial(ClusterRun, scheduler=address, say=say)
         work = assignment(UNIT, root, None, None)
@@ -149,7 +149,7 @@ worker.examine, worker.grade = examine, grade
 """
 
 
-def test_workers_with_another_course_or_that_lie_get_nothing_and_later_ones_all(cluster, small, recorded, tmp_path):
+def test_only_honest_workers_with_the_same_course_get_submissions(cluster, small, recorded, tmp_path):
     """The first one with this cluster, which has no other workers until these are refused."""
     wanted, root = local(small, recorded, tmp_path)
     other = tmp_path / "other"
@@ -196,8 +196,8 @@ def _wait_for_workers(address, count):
         client.wait_for_workers(count, timeout=60)
 
 
-def test_all_is_the_same_by_this_route_though_a_worker_is_killed(with_two, cluster, whole, recorded, tmp_path):
-    """As in `test_routes`: the report and the tables are looked at too."""
+def test_a_class_is_graded_as_locally_though_a_worker_is_killed(with_two, cluster, whole, recorded, tmp_path):
+    """The report and the tables are compared too, as in `test_routes`."""
     killed, said, results = [], [], []
 
     def mark(root, recorded):
@@ -214,7 +214,7 @@ def test_all_is_the_same_by_this_route_though_a_worker_is_killed(with_two, clust
     assert sum(int(part.partition(")")[0]) for part in told.split("(")[1:]) == 13
 
 
-def test_who_kills_each_worker_is_told_and_nobody_else_is_and_then_it_is_marked(
+def test_a_submission_that_ends_each_worker_is_a_grader_error_until_it_is_graded(
     with_two, cluster, small, recorded, tmp_path
 ):
     hand_in(small, "eve", deadly())
@@ -237,14 +237,14 @@ def test_who_kills_each_worker_is_told_and_nobody_else_is_and_then_it_is_marked(
 
 
 def has_all(root, wanted):
-    """Whether the class is graded to its end. The gradebook may not be there yet, or not have all of its tables."""
+    """Return whether the class is completely graded. The gradebook may be missing, or lack tables."""
     with contextlib.suppress(CourseProblem):
         return (root / "gradebook.db").exists() and everything(root) == wanted
     return False
 
 
-def test_ended_before_a_file_or_a_commit_and_run_again(with_two, cluster, small, recorded, tmp_path):
-    """At home, which is the only one to write. `pytest --every` tries each moment."""
+def test_a_cluster_run_resumes_after_an_end_before_a_file_or_commit(with_two, cluster, small, recorded, tmp_path):
+    """The coordinator is ended, the only one that writes. `pytest --every` tries each moment."""
     wanted, root = local(small, recorded, tmp_path)
     before = tmp_path / "before"
     shutil.copytree(root, before)
@@ -336,7 +336,7 @@ def test_a_forged_report_is_refused(honest, expected, changes):
         expected.reports(answer, asked, able)
 
 
-def test_what_is_no_answer_is_refused(honest, expected):
+def test_malformed_answers_are_refused(honest, expected):
     done, asked, able = honest
     answer = msgspec.json.encode(done)
     twice = msgspec.json.encode(Done(done.reports * 2))
@@ -368,7 +368,7 @@ def test_what_is_no_answer_is_refused(honest, expected):
 
 
 @given(st.binary() | st.text().map(str.encode), st.integers(0, 100_000), st.integers(0, 30))
-def test_no_bytes_are_more_than_refused(honest, expected, inserted, place, dropped):
+def test_any_changed_answer_is_taken_or_refused(honest, expected, inserted, place, dropped):
     done, asked, able = honest
     answer = msgspec.json.encode(done)
     place %= len(answer)
@@ -393,7 +393,7 @@ def test_addresses_that_are_refused(address, why):
         Address(address)
 
 
-def test_plain_tcp_stays_here_unless_it_is_asked_for():
+def test_plain_tcp_is_only_for_this_machine_unless_required():
     here = Address("tcp://localhost:8786")
     assert here.is_safe("tcp://[::1]:1")
     assert here.is_safe("tls://10.1.2.3:1")
@@ -401,7 +401,7 @@ def test_plain_tcp_stays_here_unless_it_is_asked_for():
     assert Address("tcp://10.1.2.3:8786", plain_tcp=True).is_safe("tcp://10.1.2.4:1")
 
 
-def test_without_dask_it_is_said_what_to_install(monkeypatch, capsys):
+def test_without_dask_the_error_message_names_what_to_install(monkeypatch, capsys):
     for module in ("connection", "cluster_run"):
         monkeypatch.delitem(sys.modules, f"autograder.cluster.{module}")
     monkeypatch.setitem(sys.modules, "distributed.security", None)
@@ -411,7 +411,7 @@ def test_without_dask_it_is_said_what_to_install(monkeypatch, capsys):
     assert capsys.readouterr().err.strip().endswith("pip install 'attention-autograder[cluster]'.")
 
 
-def test_what_has_come_is_not_lost_with_the_scheduler(tmp_path):
+def test_received_grades_survive_the_loss_of_the_scheduler(tmp_path):
     students = [f"student{number}" for number in range(8)]
     (tmp_path / "roster.csv").write_text("\n".join(["id", *students]))
     for student in students:
@@ -439,7 +439,7 @@ def test_what_has_come_is_not_lost_with_the_scheduler(tmp_path):
     assert [one.report.status for one in come] == ["graded"] * (1 + waiting)
 
 
-def test_a_scheduler_that_goes_is_a_sentence_and_what_is_recorded_stays(with_two, cluster, small, recorded, tmp_path):
+def test_a_lost_scheduler_is_an_error_message_and_recorded_grades_stay(with_two, cluster, small, recorded, tmp_path):
     """The last one with this cluster, whose scheduler is killed."""
     hand_in(small, "eve", deadly())
     wanted, root = local(small, recorded, tmp_path)

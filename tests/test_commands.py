@@ -44,7 +44,7 @@ DAMAGED = {
 
 @pytest.fixture(scope="module")
 def marked(autograder, tmp_path_factory):
-    """What one `mark` says of many files, and where they are: four notebooks, one with a strange name, no notebooks.
+    """Output of one `mark` on many files, and their folder: four notebooks, one with a strange name, no notebooks.
 
     Last comes a unit of which a known mistake takes `.T` of more than two dimensions: what torch says of that is kept
     from who marks.

@@ -1,4 +1,4 @@
-"""What a student reads where a result differs and no known mistake explains it."""
+"""Messages for a wrong result that no misconception explains."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a student's notebook may normally do works in the sandbox too: at level A; with `pytest --every` also at B."""
+"""Ordinary work of a notebook is possible in the sandbox too: at level A; with `pytest --every` also at B."""
 
 import json
 
@@ -85,7 +85,7 @@ logging.getLogger(__name__).warning("careful")
 
 @pytest.fixture(scope="module", params=["A", "B"] if sampling.every else ["A"])
 def report(request, marker):
-    """The report on a right notebook that does all this at its end."""
+    """Report on a right notebook that does all this at its end."""
     compiled = f"@torch.compile\n{catalogue.solutions(UNIT)['scaled_softmax'].source()}"
     content = with_cells(solved(UNIT, scaled_softmax=compiled))
     if request.param == marker.ready.isolation:

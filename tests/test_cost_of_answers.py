@@ -1,4 +1,4 @@
-"""What an answer costs the trusted side is bounded, whatever it is; and the words for it are true."""
+"""The cost of any answer for the trusted side is bounded, and the messages about it are true."""
 
 import contextlib
 import json

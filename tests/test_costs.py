@@ -1,4 +1,4 @@
-"""What a call costs is counted: each cost here is known by other means, and no route to a large tensor is missed."""
+"""The cost of a call is counted: each cost here is known by other means, and no route to a large tensor is missed."""
 
 import ctypes
 import gc
@@ -35,7 +35,7 @@ Q, K, V = torch.randn(3, T, HD, generator=torch.Generator().manual_seed(0)).unbi
 
 
 def cost(call, *args, of=None):
-    """What a call costs; its lines are those of this file."""
+    """Return the cost of a call; its lines are those of this file."""
     return of_call(call, Arguments(args), of or call, lambda file: file == __file__, counting=Countable).cost
 
 

@@ -1,4 +1,4 @@
-"""What compares the marks of two devices, tried without a GPU: it must see what differs, and try all that is known."""
+"""The comparison of grades on two devices, without a GPU: it must see each difference, and try all that is known."""
 
 import os
 import subprocess

@@ -222,7 +222,7 @@ OF_STUDENTS = {
 }
 
 
-def test_a_dry_run_predicts_what_becomes_of_each_students_change(recorded, tmp_path):
+def test_a_dry_run_predicts_the_result_of_each_students_change(recorded, tmp_path):
     """Each student is called after what changes."""
     root = graded(recorded, tmp_path / "course", {name: stamp for name, (stamp, *_) in OF_STUDENTS.items()})
     for name, (_, change, _, _) in OF_STUDENTS.items():
@@ -272,7 +272,7 @@ OF_THE_CLASS = {
 
 
 @pytest.mark.parametrize("change", OF_THE_CLASS)
-def test_a_dry_run_predicts_what_becomes_of_a_change_for_the_class(root, recorded, change):
+def test_a_dry_run_predicts_the_result_of_a_change_for_the_class(root, recorded, change):
     makes_change, *expected, points_of_late = OF_THE_CLASS[change]
     makes_change(root)
     *done, points = predicted_and_done(root, recorded)
@@ -280,7 +280,7 @@ def test_a_dry_run_predicts_what_becomes_of_a_change_for_the_class(root, recorde
     assert points["late"] == pytest.approx(points_of_late)
 
 
-def test_points_come_back_although_no_file_of_the_submission_is_left(root, recorded):
+def test_an_extension_restores_points_without_any_file_of_the_submission(root, recorded):
     for folder in ("submitted", "autograded"):
         shutil.rmtree(root / folder / "late")
     extend(root, "late", hours=1)
@@ -290,7 +290,7 @@ def test_points_come_back_although_no_file_of_the_submission_is_left(root, recor
     assert standings(root).marks["late"].score == FULL
 
 
-def test_an_extension_that_is_taken_back_takes_the_points_back(root, recorded):
+def test_a_withdrawn_extension_takes_the_points_back(root, recorded):
     extend(root, "late", hours=1)
     recorded.grade(root)
     assert standings(root).marks["late"].score == FULL
@@ -298,7 +298,7 @@ def test_an_extension_that_is_taken_back_takes_the_points_back(root, recorded):
     assert predicted_and_done(root, recorded)[1:] == (["late"], {"early": FULL, "late": 0, "unknown": FULL})
 
 
-def test_lateness_and_what_it_costs_is_in_the_table_the_lines_and_the_class_report(root, recorded):
+def test_lateness_and_penalty_are_in_table_lines_and_class_report(root, recorded):
     result = recorded.grade(root)
     lines = [str(line) for line in class_in_lines(course.unit(UNIT, root), result)]
     said = {line.split()[0]: line for line in lines[1:]}
@@ -315,7 +315,7 @@ def test_lateness_and_what_it_costs_is_in_the_table_the_lines_and_the_class_repo
     assert [line.split(",")[3] for line in table(report).splitlines()] == ["late_minutes", "0", "15", "unknown"]
 
 
-def test_what_a_run_changed_and_would_change_is_said(root, recorded):
+def test_changes_of_a_run_and_of_a_dry_run_are_printed(root, recorded):
     extend(root, "late", hours=1)
     roster_is(root, early="Eve", late="late", unknown="unknown")
     assert [str(line) for line in changes_in_lines(UNIT, recorded.preview(root).changes)] == [
@@ -349,7 +349,7 @@ def test_what_a_run_changed_and_would_change_is_said(root, recorded):
         ),
     ],
 )
-def test_a_plugin_that_does_not_work_is_an_error_message(root, recorded, plugin, said):
+def test_a_broken_penalty_plugin_is_an_error_message(root, recorded, plugin, said):
     settings_are(root, plugin)
     untouched = everything(root)
     for run in (recorded.preview, recorded.grade):
@@ -395,7 +395,7 @@ def test_plain_nbgrader_reads_the_same_times(root):
         ("2026-07-01 6:00 PM", None),
     ],
 )
-def test_a_due_date_is_what_was_meant_or_refused(root, due, moment):
+def test_a_due_date_is_understood_or_refused(root, due, moment):
     course_directory(root)  # as all of nbgrader's programs read the settings
     with opened_gradebook(root) as opened:
         if moment is None:

@@ -1,4 +1,4 @@
-"""What the pages in docs/ say is so."""
+"""The pages in docs/ are true."""
 
 import csv
 import os
@@ -62,7 +62,7 @@ class Typing:
                 assert running.returncode == 0, said
 
     def leaves_running(self, line, until):
-        """What a command that never ends has said, when it is ended a second after that is so."""
+        """Return the output of a command that never ends, ended a second after a condition holds."""
         running = self._started(*shlex.split(line))
         while not until():
             assert running.poll() is None, "it has ended by itself"
@@ -80,7 +80,7 @@ class Typing:
 
 
 def hand_in(course, *students):
-    """As these would: their notebooks are in the exchange."""
+    """Submit these students' notebooks through the exchange."""
     for student in students:
         place = course / "exchange" / "attention" / "inbound" / f"{student}+{UNIT}+2026-11-20 10:00:00 UTC+x"
         place.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""How a command ends that is ended: a sentence, its exit code, no process left, and every file's row that can be."""
+"""The end of a command that is interrupted or killed: a message, its exit code, no process left, rows for files."""
 
 import json
 import os

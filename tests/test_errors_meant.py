@@ -1,4 +1,4 @@
-"""What PyTorch's errors mean is said of the errors that this version of it raises, with the sizes that met."""
+"""Explanations of the errors that this version of PyTorch raises, with the sizes in them."""
 
 import pytest
 import torch

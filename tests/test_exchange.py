@@ -1,4 +1,4 @@
-"""A unit's whole way through nbgrader's own commands: released, fetched, handed in, marked, read by hand, exported."""
+"""A unit's whole way through nbgrader's own commands: released, fetched, submitted, graded, read by hand, exported."""
 
 import csv
 import os

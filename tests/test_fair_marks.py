@@ -1,4 +1,4 @@
-"""What a fault costs: no more than what it is, and no less. And what is no fault costs nothing.
+"""The points that a fault costs: its own, no more and no less; what is no fault costs nothing.
 
 Each run tries a fault on some of the exercises in which it can be made; `pytest --every` tries each on all.
 """
@@ -42,7 +42,7 @@ def examiner():
 
 
 def share(examiner, unit, exercise, code):
-    """How much of its points the exercise gets, and its report.
+    """Return the share of its points that the exercise gets, and its report.
 
     Beside the graders, and without a look for the mistake's name, which of an answer that nobody knows takes seconds;
     `test_matrix` sees that the same comes of answers through both processes.
@@ -59,7 +59,7 @@ def solution(unit, exercise):
 
 
 def changed(unit, exercise, result):
-    """The solution with `result` in place of what it returns."""
+    """Return the solution with `result` instead of its return value."""
     if exercise[0].isupper():
         return f"""{solution(unit, exercise)}
 

@@ -427,14 +427,14 @@ def marked(marker, where, code):
 
 
 @pytest.mark.parametrize("code", ATTENTION_ROUTES.values(), ids=ATTENTION_ROUTES)
-def test_the_librarys_attention_is_seen(marker, code):
+def test_calls_of_the_librarys_attention_are_detected(marker, code):
     exercise = marked(marker, ATTENTION, code)
     assert (exercise.status, exercise.score) == ("forbidden", 0), exercise
     assert exercise.message == "It calls a library's attention; this exercise asks you to write that step yourself."
 
 
 @pytest.mark.parametrize("code", SOFTMAX_ROUTES.values(), ids=SOFTMAX_ROUTES)
-def test_the_librarys_softmax_is_seen(marker, code):
+def test_calls_of_the_librarys_softmax_are_detected(marker, code):
     exercise = marked(marker, SOFTMAX, code)
     assert (exercise.status, exercise.score) == ("forbidden", 0), exercise
     assert "a library's softmax" in exercise.message
@@ -446,7 +446,7 @@ def test_a_right_answer_that_only_names_it_is_right(marker, where, code):
     assert (exercise.status, exercise.score) == ("passed", exercise.max_score), exercise
 
 
-def test_what_runs_for_one_exercise_is_no_matter_of_the_next(marker):
+def test_calls_for_one_exercise_do_not_count_for_the_next(marker):
     code = "class SelfAttention_v2(torch.nn.Linear):\n    def forward(self, x):\n        return " + LIBRARY
     unit = "self_attention"
     report = marker.grade("typed.ipynb", solved(unit, SelfAttention_v1=IMPORTS + code))

@@ -82,7 +82,7 @@ def _append_to_pages(monkeypatch, code):
 
 @pytest.fixture
 def misbehaving(monkeypatch):
-    """What formats markdown does as a word in it says."""
+    """Make the formatter do what a word in a text says."""
     acts = {**ACTS, "looks_around": LOOKING % str(REPOSITORY)}
     lines = ["", "_rightly = markdown2html", "def markdown2html(source):"]
     for word, act in acts.items():
@@ -95,7 +95,7 @@ def misbehaving(monkeypatch):
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory):
-    """A course in which nobody has handed in; nbgrader takes seconds to make its gradebook."""
+    """A course without submissions; nbgrader takes seconds to make its gradebook."""
     root = tmp_path_factory.mktemp("empty")
     ClassGradebook(course_directory(root), UNIT).close()
     return root
@@ -174,7 +174,7 @@ OTHERS = [act for act in ACTS if act not in IN_FORMGRADER_TOO]
 
 
 @pytest.mark.parametrize("acts", [OTHERS[::2], OTHERS[1::2], IN_FORMGRADER_TOO], ids=lambda acts: acts[0])
-def test_a_mark_is_recorded_and_the_page_says_what_it_lacks(class_of, misbehaving, acts):
+def test_a_grade_is_recorded_and_the_page_says_what_is_missing(class_of, misbehaving, acts):
     """From `grade`; and, of two, from nbgrader's own command and in formgrader."""
     begun = time.monotonic()
     root = class_of(*acts)
@@ -221,7 +221,7 @@ def test_a_formatter_that_does_not_start_costs_no_mark(class_of, monkeypatch, br
         assert "Formatting does not work here at the moment" in page_of(root, student)
 
 
-def test_nothing_is_formatted_without_the_isolation_that_is_asked_for(monkeypatch):
+def test_nothing_is_formatted_without_the_required_isolation(monkeypatch):
     """No level can be had, and the submissions are not trusted."""
     monkeypatch.setattr(client.isolation, "missing", lambda level: "needs another machine.")
     begun = []
@@ -232,7 +232,7 @@ def test_nothing_is_formatted_without_the_isolation_that_is_asked_for(monkeypatc
 
 
 @pytest.mark.parametrize("level", ["A", "B"])
-def test_what_formats_is_confined(misbehaving, level):
+def test_the_formatter_is_confined(misbehaving, level):
     with Formatter(PageLimits(), level, trust_submissions=False) as formatter:
         assert PageFormatter(formatter).markdown("looks_around") == " ".join(["refused"] * 6)
 

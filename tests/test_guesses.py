@@ -1,4 +1,4 @@
-"""What the notebooks answer to a guess is true: each answer is worked out by the solutions."""
+"""The notebooks' answers to predictions are true: the solutions compute each of them."""
 
 import codecs
 import contextlib
@@ -77,7 +77,7 @@ def cells(unit: str, *names: str) -> dict[str, Any]:
 
 
 def reversing() -> str:
-    """What the weights are after the notebook's own training."""
+    """Return the weights after the notebook's own training."""
     trained = cells("self_attention", "reverse_six_digits")
     with contextlib.redirect_stdout(io.StringIO()):
         trained["reverse_six_digits"](trained["ask"], trained["offer"])
@@ -199,7 +199,7 @@ def projected_without_a_cache() -> int:
 
 
 def hidden_in_a_step() -> int:
-    """How many of its keys do not reach a new token's vector: those whose change changes nothing."""
+    """Return the number of keys that do not reach a new token's vector."""
     attention, text = unit_6.CachedMultiHeadAttention(5, 6, 1).double(), torch.rand(1, 8, 5).double()
 
     def step(text: torch.Tensor) -> torch.Tensor:
@@ -216,7 +216,7 @@ def group_of_head_13() -> float:
 
 
 def third_call() -> int:
-    """How many tokens a model is given when it is called for the third time."""
+    """Return the number of tokens in a model's third call."""
     read = []
 
     def model(tokens: torch.Tensor) -> torch.Tensor:
@@ -228,7 +228,7 @@ def third_call() -> int:
 
 
 def token_zero() -> float:
-    """Counted in so many draws that chance is less than a thousandth."""
+    """The number of draws makes chance less than a thousandth."""
     torch.manual_seed(0)
     drawn = unit_8.sample_next(torch.tensor([2.0, 1.0, 0.0]).expand(1_000_000, -1), 1.0, 2)
     return (drawn == 0).float().mean().item()

@@ -254,7 +254,7 @@ exec(zlib.decompress(base64.b85decode({packed["code"]!r})).decode())
 
 
 def check_of(unit, **answers):
-    """What `check` of the unit's hunt prints and gives, in a notebook that has the solutions but for these answers."""
+    """Return what `check` of the unit's hunt prints and returns, in a notebook of solutions and these answers."""
     (hunt,) = hunts(unit)
     notebook = Notebook(unit, **answers)
     return notebook.check(hunt)

@@ -35,7 +35,7 @@ def new(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def begun(new, recorded, tmp_path_factory):
-    """The course once graded, marked by hand too, and handed in to again."""
+    """The course once graded, also by hand, with new submissions."""
     root = tmp_path_factory.mktemp("begun") / "course"
     shutil.copytree(new, root)
     recorded.grade(root)
@@ -50,7 +50,7 @@ def begun(new, recorded, tmp_path_factory):
 
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
-def test_stopped_while_the_gradebook_is_made_and_made_again(new, tmp_path, by):
+def test_making_the_gradebook_resumes_after_an_interruption(new, tmp_path, by):
     """At the first or the last commit of some kinds, of which there is one for each cell: all with `pytest --every`.
 
     nbgrader's own API keeps what interrupts it to itself.
@@ -77,8 +77,8 @@ def test_stopped_while_the_gradebook_is_made_and_made_again(new, tmp_path, by):
         assert everything(root) == wanted, f"at {moment} of {times}"
 
 
-def test_killed_before_each_file_and_each_commit_and_run_again(begun, recorded, tmp_path):
-    """A class with marks, one of whom has handed in again, and one for the first time.
+def test_grading_resumes_after_a_kill_before_any_file_or_commit(begun, recorded, tmp_path):
+    """A graded class with one new version of a submission, and one first submission.
 
     From every fourth place in the code the first time or the last; `pytest --every` tries each time.
     """
@@ -101,7 +101,7 @@ def test_killed_before_each_file_and_each_commit_and_run_again(begun, recorded, 
     assert unfinished > len(times) / 2
 
 
-def test_what_a_person_gave_is_kept(begun, recorded, tmp_path):
+def test_points_and_comments_by_a_person_are_kept(begun, recorded, tmp_path):
     root = tmp_path / "course"
     shutil.copytree(begun, root)
     recorded.grade(root)
@@ -113,7 +113,7 @@ def test_what_a_person_gave_is_kept(begun, recorded, tmp_path):
 
 
 @pytest.mark.parametrize("has_marks", [False, True], ids=["no room for a gradebook", "no room for a notebook"])
-def test_a_full_disk_is_a_sentence_and_nothing_is_lost(new, begun, recorded, tmp_path, has_marks):
+def test_a_full_disk_is_an_error_message_and_nothing_is_lost(new, begun, recorded, tmp_path, has_marks):
     expected, root = tmp_path / "expected", tmp_path / "course"
     for folder in (expected, root):
         shutil.copytree(begun if has_marks else new, folder)
@@ -132,7 +132,7 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_lost(new, begun, recorded, tmp
     assert everything(root) == everything(expected)
 
 
-def test_a_locked_gradebook_is_a_sentence_and_nothing_is_lost(begun, recorded, tmp_path):
+def test_a_locked_gradebook_is_an_error_message_and_nothing_is_lost(begun, recorded, tmp_path):
     expected, root = tmp_path / "expected", tmp_path / "course"
     shutil.copytree(begun, expected)
     shutil.copytree(begun, root)
@@ -174,7 +174,7 @@ def test_two_runs_at_once_are_refused(begun, tmp_path):
     assert everything(root)[0] == before[0]
 
 
-def test_interrupted_by_hand_and_run_again(begun, recorded, tmp_path):
+def test_grading_resumes_after_an_interrupt(begun, recorded, tmp_path):
     """The command itself, with its graders."""
     root, expected = tmp_path / "course", tmp_path / "expected"
     for folder in (root, expected):

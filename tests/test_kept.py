@@ -1,4 +1,4 @@
-"""What `build` and `matrix` keep of a unit: taken again only where all that it comes from is as it was."""
+"""The build cache of a unit: an entry is used again only if all its origins are unchanged."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ CHANGES = {
     "the engine": BOTH,
     "another torch": BOTH,
 }
-"""What is changed, and the exercises of which everything has to be made again."""
+"""Changes, and the exercises whose entries each invalidates."""
 SHOWN_ANEW = CHANGES | {change: NEITHER for change in CHANGES if change.endswith(".yaml")}
 """What a mistake shows is its own: only what is changed in its code makes that one again."""
 

@@ -1,4 +1,4 @@
-"""What a student gets to read holds nothing that is hidden."""
+"""Texts for students contain nothing that is hidden."""
 
 import json
 import re
@@ -134,7 +134,7 @@ SLOW = ["/", "/a", "//", "/a/", "'/usr/", "/usr/a", ":/", "\\\\n/", "(/home", "f
 
 @pytest.mark.parametrize("part", SLOW)
 def test_it_takes_time_in_proportion(part):
-    """Of 200,000 characters: with the square of the length it would be many minutes."""
+    """A text has 200,000 characters: quadratic time would be many minutes."""
     started = time.process_time()
     for end in ("", " ", "/", "'", "/x"):
         without_folders(part * (200_000 // len(part)) + end)
@@ -194,7 +194,7 @@ def released_values(plain):
 
 
 def tells(tensor):
-    """Whether a tensor has numbers that somebody drew: not few, and not zeros and ones alone."""
+    """Return whether a tensor holds drawn numbers: not few, and not only zeros and ones."""
     return tensor.numel() > 3 and len(tensor.unique()) > 3
 
 

@@ -108,7 +108,7 @@ def test_the_table_for_a_spreadsheet_has_what_nbgrader_counts(root):
     assert "to read, in formgrader: " in said
 
 
-def test_a_unit_that_nobody_handed_in_is_said(once, tmp_path):
+def test_a_unit_without_submissions_is_reported(once, tmp_path):
     """Everyone has 0 in it, which may not be meant: the table looks as if it had been marked."""
     shutil.copy(once / "roster.csv", tmp_path)
     with opened_gradebook(tmp_path) as book:
@@ -126,7 +126,7 @@ def _line(row):
     return written.getvalue().strip()
 
 
-def test_canvas_gets_its_own_columns_back(root):
+def test_the_table_for_canvas_has_canvas_own_columns(root):
     table = grade_tables.for_canvas(of_class(root), {})
     person = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     score = grade_tables.for_spreadsheet(of_class(root)).rows[1][7]
@@ -174,7 +174,7 @@ def test_moodle_gets_its_worksheet_or_a_table_for_its_grade_import(root, tmp_pat
     assert "was read as UTF-16" in " ".join(marked.roster.remarks)
 
 
-def test_a_roster_says_what_was_found_and_what_cannot_be_used(tmp_path):
+def test_a_roster_reports_its_columns_and_what_cannot_be_used(tmp_path):
     file = tmp_path / "roster.csv"
     file.write_text(CANVAS)
     found = roster.read(file)
@@ -219,7 +219,7 @@ def test_numbers_are_rounded_and_no_formulas():
 @example(names=["Ada;=1+1"])
 @example(names=["ada", 'Ada; "=1+1";'])
 @example(names=["ada", "Ada\n=1+1"])
-def test_no_name_is_a_formula_wherever_a_spreadsheet_separates(separator, names):
+def test_no_name_becomes_a_formula_with_any_separator(separator, names):
     written = as_csv([[text(name) for name in names]])
     for row in csv.reader(io.StringIO(written, newline=""), delimiter=separator):
         for cell in row:
@@ -232,7 +232,7 @@ def readings_of(name, platform=""):
 
 
 @given(st.text(st.sampled_from("a1_./\\\0é \u202e"), max_size=40) | st.text(max_size=40))
-def test_whatever_a_file_is_called_it_stays_in_its_folder(name):
+def test_any_file_name_stays_in_its_folder(name):
     for reading in readings_of(name):
         assert reading.number.isdecimal()
         assert name.replace("\\", "/").endswith(reading.file)
@@ -260,7 +260,7 @@ def submitted(root):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_what_canvas_packed_comes_in_and_feedback_goes_back(root, tmp_path):
+def test_a_zip_file_of_canvas_is_imported_and_feedback_packed_for_it(root, tmp_path):
     path = zipped(
         tmp_path / "canvas.zip",
         (f"oneiljrada_1001_70009_{UNIT}-1.ipynb", b"newer"),
@@ -313,7 +313,7 @@ def test_what_canvas_packed_comes_in_and_feedback_goes_back(root, tmp_path):
 
 
 @pytest.mark.parametrize("after", ["/", "_/", "_"], ids=["today", "before 4.1", "without folders"])
-def test_what_moodle_packed_comes_in_and_feedback_goes_back(root, tmp_path, after):
+def test_a_zip_file_of_moodle_is_imported_and_feedback_packed_for_it(root, tmp_path, after):
     (root / "roster.csv").write_text(WORKSHEET)
     path = zipped(
         tmp_path / "moodle.zip",
@@ -337,7 +337,7 @@ def test_what_moodle_packed_comes_in_and_feedback_goes_back(root, tmp_path, afte
         assert file.namelist() == [f"Ada ONeil Jr._501_assignsubmission_file{after}{UNIT}.html"]
 
 
-def test_without_numbers_the_name_decides_if_it_is_one_students(root, tmp_path):
+def test_without_numbers_a_unique_name_identifies_the_student(root, tmp_path):
     (root / "roster.csv").write_text(
         'id,first_name,last_name\nada,Ada,"O\'Neil, Jr."\nb1,Bo,Quist\nb2,Quist,Bo\nines,Inês,Ferreira\n'
     )
@@ -358,7 +358,7 @@ def test_without_numbers_the_name_decides_if_it_is_one_students(root, tmp_path):
     }
 
 
-def test_a_zip_file_is_one_platforms_and_its_roster_too(root, tmp_path):
+def test_zip_file_and_roster_must_be_of_the_same_platform(root, tmp_path):
     """In a file of Moodle's, whoever has `_` in the name could call a file as Canvas would call another student's."""
     own = 'id,first_name,last_name\nada,Ada,"O\'Neil, Jr."\nbo,Bo,Quist\n'
     path = zipped(
@@ -379,7 +379,7 @@ def test_a_zip_file_is_one_platforms_and_its_roster_too(root, tmp_path):
         taken_in(root, path)
 
 
-def test_a_line_of_moodles_without_a_possible_id_is_left_out_alone(root, tmp_path, capsys):
+def test_only_the_line_without_a_possible_id_is_left_out(root, tmp_path, capsys):
     sheet = tmp_path / "grades.csv"
     sheet.write_text(
         "First name,Last name,Email address\nAda,O,ada@example.org\nEve,E,eve e@example.org\nBo,Q,bo@b.org\n"
@@ -395,7 +395,7 @@ def test_a_line_of_moodles_without_a_possible_id_is_left_out_alone(root, tmp_pat
         roster.read(sheet)
 
 
-def test_a_strangers_zip_file_does_nothing_outside_and_fills_no_disk(root, tmp_path):
+def test_a_hostile_zip_file_writes_nothing_outside_and_fills_no_disk(root, tmp_path):
     folder = "Ada ONeil Jr._501_assignsubmission_file"
     (root / "roster.csv").write_text(WORKSHEET)
     before = submitted(root)
@@ -471,7 +471,7 @@ _within = st.text(st.sampled_from("aA1_/. "), max_size=20) | st.sampled_from(
 
 
 @given(st.lists(_within, min_size=1, max_size=9), st.sampled_from(["", "Moodle", "Canvas"]), st.sampled_from("/_ "))
-def test_whatever_a_student_calls_files_tells_neither_platform_nor_level(chosen, expected, after):
+def test_file_names_of_students_determine_neither_platform_nor_level(chosen, expected, after):
     """There are more of them than honest submissions."""
     moodles = [f"M_503_assignsubmission_file{after.strip()}{name}" for name in chosen]
     its = layout(["Ada_501_assignsubmission_file_/x.ipynb", *moodles], expected)
@@ -514,7 +514,7 @@ HONEST = {
 @pytest.mark.parametrize("wrapper", ["", "all of them/", "Section A/1_2_3/"])
 @pytest.mark.parametrize("table", ["its own", "a table of one's own"])
 @pytest.mark.parametrize("platform", HONEST)
-def test_an_odd_name_concerns_only_itself(tmp_path, platform, table, wrapper):
+def test_an_odd_name_affects_no_other(tmp_path, platform, table, wrapper):
     """Add each odd name alone to the honest students' submissions, then as many odd names as honest ones."""
     rosters = {"Moodle": WORKSHEET, "Canvas": CANVAS}
     (tmp_path / "roster.csv").write_text(rosters[platform] if table == "its own" else OWN_ROSTER)
@@ -538,7 +538,7 @@ def test_an_odd_name_concerns_only_itself(tmp_path, platform, table, wrapper):
         assert len(done.left_out) >= len(odd), odd
 
 
-def test_moodles_number_decides_also_behind_a_groups_name(tmp_path):
+def test_moodles_number_decides_also_after_a_groups_name(tmp_path):
     """Two students of one name have two numbers, and a name may have dashes in it, as a group's may."""
     (tmp_path / "roster.csv").write_text(
         "Identifier,Full name,Email address\nParticipant 501,Bo Quist,bo1@b.org\nParticipant 502,Bo Quist,bo2@b.org\n"
@@ -565,7 +565,7 @@ def test_moodles_number_decides_also_behind_a_groups_name(tmp_path):
     assert len(done.left_out) == len(odd)
 
 
-def test_numbers_in_a_table_of_ones_own_tell_two_of_one_name_apart(tmp_path):
+def test_numbers_on_a_roster_distinguish_students_of_the_same_name(tmp_path):
     (tmp_path / "roster.csv").write_text("id,first_name,last_name,lms_user_id\nb1,Bo,Quist,2001\nb2,Bo,Quist,2002\n")
     done = taken_in(tmp_path, zipped(
         tmp_path / "canvas.zip", (f"quistbo_2001_1_{UNIT}.ipynb", b"b1"), (f"quistbo_2002_2_{UNIT}.ipynb", b"b2")
@@ -574,7 +574,7 @@ def test_numbers_in_a_table_of_ones_own_tell_two_of_one_name_apart(tmp_path):
     assert set(submitted(tmp_path).values()) == {b"b1", b"b2"}
 
 
-def test_what_lies_in_one_students_place_stops_nobody_else(tmp_path):
+def test_obstacles_in_one_students_folder_stop_nobody_else(tmp_path):
     (tmp_path / "roster.csv").write_text("id,first_name,last_name\n" + "".join(f"s{n},S,{n}\n" for n in "abcdef"))
     folder = tmp_path / "submitted"
     for student in "abcdef":
@@ -623,7 +623,7 @@ def said(capsys, command, *arguments, **options):
     return code, *capsys.readouterr()
 
 
-def test_the_commands_say_what_they_did(root, tmp_path, autograder, capsys):
+def test_the_commands_print_results_and_errors(root, tmp_path, autograder, capsys):
     here = {"course_folder": root}
     path = zipped(tmp_path / "canvas.zip", (f"mosscy_1004_70004_{UNIT}.ipynb", b"cy's"), ("strange.txt", b""))
     result = autograder("import", UNIT, path, "--course", root)  # as it is installed; the others in this process

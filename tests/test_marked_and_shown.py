@@ -1,4 +1,4 @@
-"""What is marked is what is kept and shown, by `autograder grade` and by nbgrader's autograde alike."""
+"""The graded code is the stored and shown code, in `autograder grade` and nbgrader's autograde alike."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""What a student writes, prints and is called on the pages that the kit makes: text, in every way there is to write."""
+"""Students' answers, output and names are text on all pages, in every way there is to write."""
 
 import json
 import re

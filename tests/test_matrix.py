@@ -35,7 +35,7 @@ WEIGHTS = {(*one.exercise.split("."), one.name): float(one.weight) for one in li
 
 @pytest.fixture(scope="module")
 def examined(marker: GradingProcess):
-    """What the graders make of an entry; each is marked once."""
+    """Reports on known answers; each is graded once."""
     return cache(lambda key: outcome(marker, *ENTRIES[key]))
 
 
@@ -175,7 +175,7 @@ def test_a_mistake_is_named_where_a_call_in_little_memory_fails_too(marker: Grad
 
 @pytest.fixture(scope="module")
 def solved(marker: GradingProcess):
-    """What the graders make of a unit's solutions."""
+    """Reports on units' solutions."""
     return cache(lambda unit: marker.grade_candidate(unit, "solution"))
 
 

@@ -117,7 +117,7 @@ def held(folder):
 
 
 def is_of(folder, version):
-    """Whether the gradebook has the points of a version of the kit, and ada all of them, if she is graded."""
+    """Return whether the gradebook has a version's points, and ada all of them if she is graded."""
     cells, scores = held(folder)
     of_it = POINTS[version]
     points = tuple(cells.get(f"test_{name}") for name in (CHANGED, GONE))

@@ -40,7 +40,7 @@ def given_code(unit: str) -> Iterator[str]:
 
 
 def expressions(code: str, exercises: set[str]) -> Iterator[ast.expr]:
-    """What is computed in the code without the student's own functions."""
+    """Expressions in the code that use none of the student's own functions."""
     try:
         tree = ast.parse(code)
     except SyntaxError:
@@ -103,7 +103,7 @@ def pasted(unit: str, exercise: str, names: set[str]) -> Iterator[str]:
 
 
 def score(unit: str, exercise: str, answer: str) -> float:
-    """What the check gives for an answer, the student having written nothing else."""
+    """Return the check's result for an answer if the student wrote nothing else."""
     names = {"check": released_check(unit).check}
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Exception):
         exec(HEADER + answer, names)
@@ -123,7 +123,7 @@ def test_what_is_shown_earns_nothing(unit, exercise):
 
 
 def test_an_answer_would_be_found():
-    """That the search can find something: a cell with the answer in it, under other names."""
+    """The search finds a cell with the answer in it, under other names."""
     cell = "def other(a, b):\n    return b\nweights = torch.softmax(raw / width ** 0.5, dim=-1)"
     found = [ast.unparse(node) for node in expressions(cell, {"scaled_softmax"})]
     assert "torch.softmax(raw / width ** 0.5, dim=-1)" in found

@@ -1,4 +1,4 @@
-"""What a notebook shows of a student's own functions."""
+"""Cells of the notebooks that show the student's own functions at work."""
 
 import matplotlib as mpl
 import pytest

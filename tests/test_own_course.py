@@ -28,7 +28,7 @@ MARKED = "dot_product_attention"
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory):
-    """What is copied to where marking is wanted: the engine's wheel, and the course of this repository."""
+    """Files to copy to another machine: the engine's wheel, and the course of this repository."""
     folder = tmp_path_factory.mktemp("packed")
     command = [REPOSITORY / "deploy" / "pack", folder]
     # With the setuptools that is here: pip would install another for it.

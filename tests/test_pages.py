@@ -72,7 +72,7 @@ def test_a_picture_is_named_and_not_fetched(written):
     ids=["environments", "prose", "dots", "code", "one long line"],
 )
 def test_what_is_longer_than_anyone_reads_is_shown_as_it_is(form, written):
-    """What formats it takes time with the square of some texts' lengths; the first of these would take days."""
+    """The formatter needs quadratic time for some texts; the first of these would take days."""
     assert form(written) == f'<div class="highlight"><pre>{escape(written)}</pre></div>'
 
 

@@ -1,4 +1,4 @@
-"""What a pipeline uses: exit codes, files for other programs, JSON with its schema, and what is in deploy/."""
+"""The interface to pipelines: exit codes, files for other programs, JSON with its schema, and what is in deploy/."""
 
 import json
 import os
@@ -58,7 +58,7 @@ def on_gradescope(content):
 
 
 def run(command, cwd, **environment):
-    """What a command line does in a shell that finds the environment's programs first."""
+    """Run a command line in a shell that finds the environment's programs first."""
     path = os.pathsep.join([str(BIN), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, **environment}
     return subprocess.run(["bash", "-ec", command], cwd=cwd, env=environment, capture_output=True, text=True)
@@ -148,7 +148,7 @@ def test_junit_xml_is_valid_and_says_what_the_reports_say(page):
 
 
 def test_grade_prints_a_line_a_student(page):
-    """Of a class that the workflow for GitHub Classroom has collected, from repositories of this machine."""
+    """Reports on a class that the workflow for GitHub Classroom collected from local repositories."""
     folder, (collected, *_, grade) = page
     assert (collected.returncode, collected.stdout) == (
         0, "::warning::bo: there is no repository, or it cannot be read.\n",

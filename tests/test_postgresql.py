@@ -70,7 +70,7 @@ def begun(postgresql, recorded, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def wanted(begun, recorded, tmp_path_factory):
-    """What the course holds once it is graded again."""
+    """Contents of the course once it is graded again."""
     course = begun.copy(tmp_path_factory.mktemp("wanted") / "course")
     recorded.grade(course.root)
     return state(course.root)
@@ -78,7 +78,7 @@ def wanted(begun, recorded, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def moments(begun, recorded, wanted, tmp_path_factory):
-    """When the second grading commits; modules are imported and reports are made by then."""
+    """Moments at which the second grading commits; modules are imported and reports are made by then."""
     course = begun.copy(tmp_path_factory.mktemp("moments") / "course")
     return times_in(partial(recorded.grade, course.root), commits)
 

@@ -1,4 +1,4 @@
-"""What is read of a submission is what was looked at: links, pipes, swaps in between, and files of any size."""
+"""Submissions are read as they were inspected: links, pipes, swaps in between, and files of any size."""
 
 import json
 import os
@@ -90,7 +90,7 @@ def nothing_of_the_instructors(root, *entered):
         assert not path.is_file() or MARKER.encode() not in path.read_bytes(), path
 
 
-def test_what_is_swapped_while_a_class_is_graded_is_never_followed(tmp_path):
+def test_links_swapped_in_while_a_class_is_graded_are_never_followed(tmp_path):
     swapped = with_swapped(tmp_path, swapping.STUDENTS)
     for again in ({}, {"AGAIN": "1"}):  # the second run decides who is left alone
         result = run_swapping(swapped, "autograder", "grade", UNIT, "--course", swapped, "--markers", "1", **again)
@@ -103,7 +103,7 @@ def test_what_is_swapped_while_a_class_is_graded_is_never_followed(tmp_path):
 ONCE = [student for student in swapping.STUDENTS if not student.endswith("-again")]
 
 
-def test_what_is_swapped_while_nbgrader_autogrades_is_never_followed(tmp_path):
+def test_links_swapped_in_while_nbgrader_autogrades_are_never_followed(tmp_path):
     swapped = with_swapped(tmp_path, ONCE)
     shutil.copytree(REPOSITORY / "source" / UNIT, swapped / "source" / UNIT)
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
@@ -194,7 +194,7 @@ SLOW = {
     "nothing": (b"", b"\0"),
     "digits": (b"", b"9"),
 }
-"""How it begins, and what is repeated then."""
+"""Beginning of a text, and the part that is repeated."""
 
 
 WITHIN = {"in outputs": b'{"nbformat": 4, "cells": [{"outputs": [', "alone": b""}
@@ -247,7 +247,7 @@ def _without_outputs(content: bytes, length: int) -> bytes:
 
 
 @given(_notebooks, st.sampled_from([None, 1]), st.integers(1, 300))
-def test_a_notebook_without_outputs_says_what_it_said(data, indent, length):
+def test_removing_outputs_leaves_the_rest_of_a_notebook(data, indent, length):
     content = json.dumps(data, indent=indent, ensure_ascii=False).encode()
     kept = _without_outputs(content, length)
     assert notebook.parse(kept) == notebook.parse(content)
@@ -255,7 +255,7 @@ def test_a_notebook_without_outputs_says_what_it_said(data, indent, length):
 
 
 @given(st.binary() | st.text('{}[]":,\\a').map(str.encode), st.integers(1, 50))
-def test_any_bytes_are_looked_through(content, length):
+def test_any_bytes_can_be_searched(content, length):
     with suppress(TooManyParts):
         assert len(_without_outputs(content, length)) <= 4 * len(content) + 4
 
@@ -273,7 +273,7 @@ def test_descriptors_are_given_back(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../other", "/etc", "a/b", "a\0b"])
-def test_a_name_that_is_a_path_leads_nowhere(tmp_path, name):
+def test_a_file_name_that_is_a_path_is_not_followed(tmp_path, name):
     (tmp_path / "in" / "a" / "b").mkdir(parents=True)
     (tmp_path / "other").mkdir()
     with OpenedFolder.at(tmp_path / "in") as folder, pytest.raises(FileNotFoundError):

@@ -44,9 +44,9 @@ class Route:
     """A way for a class to its marks."""
 
     mark: Callable[[Path, RecordedClass], object]
-    """Marks what was handed in. The recorded class has a marking process, and its reports if they were made before."""
+    """Grade the submissions. The recorded class has a marking process, and its reports if they were made before."""
     address: Callable[[Server], str] | None = None
-    """Where the gradebook is, if not in the course's folder."""
+    """URL of the gradebook, if it is not in the course's folder."""
 
 
 def by_two_markers(root: Path, recorded: RecordedClass) -> None:
@@ -93,7 +93,7 @@ def hand_in_the_class(root: Path) -> None:
 
 @dataclass
 class Outcome:
-    """What a class ends with, but for the gradebook's own ids, and when it was made."""
+    """Contents of a graded class, except for the gradebook's own ids and times."""
 
     rows: dict[str, list]
     attempts: list
@@ -130,7 +130,7 @@ def told(root: Path, *command: str) -> str:
 
 
 def seen(root: Path) -> list:
-    """What formgrader's pages are made of."""
+    """Data of formgrader's pages."""
     api = nbgrader_api(root)
     held = [
         api.get_submissions(UNIT),
@@ -156,7 +156,7 @@ def handed_in(tmp_path_factory):
 
 
 def by(route: Route, handed_in: Path, root: Path, recorded: RecordedClass, server: Server | None) -> Outcome:
-    """What the class ends with by a route; nothing changes when it is taken once more."""
+    """Grade a class by a route; return its contents, which a second run does not change."""
     shutil.copytree(handed_in, root, symlinks=True)
     address = f"c.CourseDirectory.db_url = {route.address(server)!r}\n" if route.address else ""
     penalty = "c.LateSubmissionPlugin.penalty_method = 'zero'\n"

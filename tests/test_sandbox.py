@@ -1,4 +1,4 @@
-"""What the untrusted process is and is not given."""
+"""The untrusted process: its privileges, files, memory, time and output."""
 
 import ast
 import contextlib
@@ -73,7 +73,7 @@ def run(parent):
 
 
 def printed(worker, source):
-    """What a cell prints in this worker."""
+    """Return the output of a cell in this worker."""
     answer, _ = worker.request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=2)
     assert not answer["fault"], answer["fault"]
     return answer["printed"].strip()
@@ -132,13 +132,13 @@ def test_scratch_folder_is_gone_with_the_worker(parent):
     neighbour.end()
 
 
-def test_cpu_limit_and_exit_are_told_apart(parent):
+def test_cpu_limit_and_exit_have_different_outcomes(parent):
     for source, loss in [("while True: pass", TimedOut), ("import os; os._exit(1)", Crashed)]:
         with pytest.raises(loss):
             parent.fork("cpu").request({"operation": "cell", "cell": "c", "source": source}, cpu_seconds=1)
 
 
-def test_a_byte_now_and_then_is_no_sign_of_life():
+def test_a_worker_that_sends_single_bytes_times_out():
     near, far = socket.socketpair()
 
     def drip():
@@ -250,7 +250,7 @@ except RuntimeError:
 """
 
 
-def test_a_worker_with_little_memory_gets_no_more_than_that(parent):
+def test_a_worker_with_little_memory_is_held_to_it(parent):
     for _ in range(4):  # the fork server imports more once it has forked some
         worker = parent.fork("cpu", spare_memory=48 << 20)
         assert 36 < int(printed(worker, MEGABYTES)) <= 48
@@ -317,7 +317,7 @@ print("works")
 """
 
 
-def test_locks_on_files_carry_nothing(fork_server):
+def test_file_locks_transfer_nothing_between_workers(fork_server):
     """Processes outside of the sandbox could read them, and code in it could read theirs."""
     for level in ("A", "B"):
         worker = fork_server(level).fork("cpu")
@@ -521,7 +521,7 @@ def test_trusting_is_a_level_of_its_own():
     assert isolation.choose("none", trust_submissions=True) == "none"
 
 
-def test_settings_that_cannot_be_used_are_said(tmp_path):
+def test_unusable_settings_are_reported(tmp_path):
     usual = (REPOSITORY / "autograder.toml").read_text()
     broken = {
         usual.replace("restarts = 8", "restart = 8"): "restart",
@@ -588,7 +588,7 @@ def test_exercises_whose_calls_wait_take_no_point_from_right_answers(mark_in_lit
     assert seconds < 50
 
 
-def test_what_waits_is_told_from_what_computes(fork_server):
+def test_waiting_and_computing_have_different_time_limits(fork_server):
     """A cell that waits is ended after ten seconds, however long it may compute, and is told so."""
     request = {"operation": "cell", "cell": "c", "source": WAITS}
     started = time.monotonic()
@@ -598,7 +598,7 @@ def test_what_waits_is_told_from_what_computes(fork_server):
     assert str(waited.value) == "It waited 10 seconds for something that did not come."
 
 
-def test_who_waits_for_a_processor_is_not_ended_for_it(own_parent):
+def test_waiting_for_a_processor_ends_no_worker(own_parent):
     """On a busy machine a cell takes long by the clock: its CPU time is what is limited."""
     busy = f"import os\nos.sched_setaffinity(0, {{{CORE}}})\nwhile True: pass"
     assert own_parent.enforced  # it has started before there is a queue
@@ -682,7 +682,7 @@ with ForkServer(launch("B", load().limits, cuda=False)) as parent:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can take namespaces away from itself")
 def test_files_are_counted_where_the_kernel_gives_no_namespace():
-    """As on a machine that forbids them to ordinary users; with what is written within half a second beside."""
+    """Simulate a machine that forbids namespaces to ordinary users; what is written within half a second counts too."""
     forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all"
     run = [sys.executable, "-c", WITHOUT_NAMESPACES, *FILLS.values()]
     command = ["unshare", "--user", "--map-root-user", "sh", "-c", f'{forbid} "$@"', "sh", *run]
@@ -746,14 +746,14 @@ def with_little_memory():
 
 
 @pytest.mark.parametrize(("said", "level"), sampling.at_a_level(PASSED))
-def test_what_ended_a_worker_is_said(said, level, fork_server, with_little_memory):
+def test_the_cause_of_a_workers_end_is_reported(said, level, fork_server, with_little_memory):
     worker = (with_little_memory if "memory" in said else fork_server)(level).fork("cpu")
     with pytest.raises(Crashed) as loss:
         worker.request({"operation": "cell", "cell": "c", "source": PASSED[said]}, cpu_seconds=5)
     assert str(loss.value) == said
 
 
-def test_what_ended_a_worker_is_said_of_cells_and_calls(marker):
+def test_the_cause_of_a_workers_end_is_reported_for_cells_and_calls(marker):
     threads = "import threading, time\nfor _ in range(80): threading.Thread(target=time.sleep, args=(100,)).start()\n"
     call = f"def softmax(x):\n    {threads.strip().replace(chr(10), chr(10) + '    ')}\n    time.sleep(5)"
     report = marker.grade("threads.ipynb", with_cells([threads + "time.sleep(5)"], softmax=call), UNIT)

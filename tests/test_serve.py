@@ -1,4 +1,4 @@
-"""`autograder serve`: what is handed in is marked at once and once, whatever ends the process, and within its rules."""
+"""`autograder serve`: each submission is graded at once and once, whatever ends the process, and within its rules."""
 
 import http.client
 import json
@@ -64,7 +64,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threade
 OTHER = "self_attention"
 
 
-def test_from_the_exchange_to_the_page(course, recorded):
+def test_a_submission_in_the_exchange_is_graded_and_its_page_released(course, recorded):
     submit(course, "ada", wrong(), FIRST)
     hand_in(course, "bo", notebook())
     with Serving(course, recorded) as serving:
@@ -95,7 +95,7 @@ def test_the_gradebook_is_as_grade_writes_it(course, tmp_path, recorded):
     assert {name: its for name, its in ours[1].items() if not name.startswith(SHOWN)} == theirs[1]
 
 
-def test_killed_before_each_file_and_each_commit_and_started_again(tmp_path, recorded, monkeypatch):
+def test_serving_resumes_after_a_kill_before_any_file_or_commit(tmp_path, recorded, monkeypatch):
     """Nothing is lost, what was answered neither, and nothing marked twice; `pytest --every` tries each moment."""
     begun = new_course(tmp_path / "begun")
     submit(begun, "ada", wrong(), FIRST)
@@ -141,7 +141,7 @@ def test_killed_before_each_file_and_each_commit_and_started_again(tmp_path, rec
     assert 0 < told < len(times)
 
 
-def test_a_folder_that_cannot_be_entered_keeps_no_other_from_being_put_back(tmp_path):
+def test_put_back_passes_over_a_folder_that_cannot_be_entered(tmp_path):
     for student in ("ada", "bo", "cy"):
         (tmp_path / student / f".{UNIT}.old").mkdir(parents=True)
     closed, *others = tmp_path.iterdir()
@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_entered_keeps_no_other_from_being_put_back(tmp_
     assert [path.name for path in closed.iterdir()] == [f".{UNIT}.old"]
 
 
-def test_what_a_full_disk_kept_away_is_collected_and_released_once_there_is_room(course, recorded, monkeypatch):
+def test_after_a_full_disk_submissions_are_collected_and_pages_released(course, recorded, monkeypatch):
     monkeypatch.setattr(exchange, "FAILED_SECONDS", 0.01)
     monkeypatch.setattr(released_pages, "AGAIN_SECONDS", 0.0)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -193,7 +193,7 @@ def test_what_a_full_disk_kept_away_is_collected_and_released_once_there_is_room
         assert released(course, "ada")
 
 
-def test_a_folder_that_is_not_finished_waits(course, recorded):
+def test_an_unfinished_folder_waits(course, recorded):
     folder = submit(course, "ada", b'{"cells": [', FIRST)
     folder.chmod(0o755)
     with Serving(course, recorded) as serving:
@@ -205,7 +205,7 @@ def test_a_folder_that_is_not_finished_waits(course, recorded):
         assert [(its.student, its.score) for its in serving.outcomes] == [("ada", 18.0)]
 
 
-def test_one_that_nobody_finishes_is_marked_as_it_is(course, recorded):
+def test_a_folder_that_stays_unfinished_is_graded_as_it_is(course, recorded):
     folder = submit(course, "ada", notebook(), FIRST)
     (folder / "submission_secret.txt").unlink()
     folder.chmod(0o755)
@@ -214,7 +214,7 @@ def test_one_that_nobody_finishes_is_marked_as_it_is(course, recorded):
     assert serve(course, recorded) == ["ada"]
 
 
-def test_a_later_file_waits_until_the_hour_lets_it_in(course, recorded, monkeypatch):
+def test_a_file_beyond_the_hourly_limit_waits(course, recorded, monkeypatch):
     options = {"attempts": 2}
     for moment, secret in ((FIRST, "a"), (SECOND, "b")):
         submit(course, "ada", wrong(why_softmax=moment), moment, secret)
@@ -241,7 +241,7 @@ def test_a_later_file_waits_until_the_hour_lets_it_in(course, recorded, monkeypa
     assert OVERFLOWS not in released(course, "ada", "c")
 
 
-def test_marking_the_same_file_again_and_a_damaged_file_are_no_attempts(course, recorded):
+def test_regrading_and_damaged_files_count_as_no_attempt(course, recorded):
     hand_in(course, "ada", b"no notebook")
     serve(course, recorded)
     hand_in(course, "ada", notebook(), FIRST)
@@ -250,7 +250,7 @@ def test_marking_the_same_file_again_and_a_damaged_file_are_no_attempts(course, 
     assert [who for who, *_ in attempts(course)] == ["ada"]
 
 
-def test_no_file_is_marked_anew_for_its_name_and_none_without_being_counted(course, recorded):
+def test_renaming_a_file_causes_no_grading_and_each_grading_is_counted(course, recorded):
     options = {"attempts": 2}
     hand_in(course, "ada", notebook(), FIRST)
     folder = course / "submitted" / "ada" / UNIT
@@ -282,7 +282,7 @@ def test_work_in_a_zip_file_next_to_a_stub_is_served(course, recorded):
     assert "Marked from" in (course / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
 
 
-def test_the_limit_is_for_any_hour():
+def test_the_limit_holds_in_any_hour():
     attempts = (10.0, 20.0, 30.0)
     assert wait_until(attempts, 4, 40.0) == 0
     assert wait_until(attempts, 3, 40.0) == HOUR + 10
@@ -294,7 +294,7 @@ def test_the_limit_is_for_any_hour():
     assert wait_until(ahead, 3, 40.0) == 0
 
 
-def test_a_line_says_the_day_too_where_it_is_another():
+def test_the_printed_line_has_the_day_if_it_is_not_today():
     now = datetime.now().astimezone().replace(hour=12)
     waits = Served(now, UNIT, "ada", "waits", waits_until=now + timedelta(hours=1))
     assert cli_serve.submission_line(waits, with_unit=False).endswith(f"until {waits.waits_until:%H:%M:%S}")
@@ -303,7 +303,7 @@ def test_a_line_says_the_day_too_where_it_is_another():
 
 
 @pytest.mark.parametrize(("show", "named", "public"), [("check", False, True), ("names", True, False)])
-def test_before_the_due_date_less_is_shown_and_after_it_all(course, recorded, show, named, public):
+def test_pages_hide_points_and_messages_before_the_due_date(course, recorded, show, named, public):
     answers = {
         "normalize_by_sum": "def normalize_by_sum(scores):\n    return scores",
         # By then it has the hidden inputs of the exercises before, and could say them.
@@ -338,7 +338,7 @@ def test_before_the_due_date_less_is_shown_and_after_it_all(course, recorded, sh
 
 
 @pytest.mark.parametrize("show", ["check", "names", "all"])
-def test_an_untouched_notebook_is_not_written_wherever_it_is_shown(course, recorded, show):
+def test_unwritten_exercises_are_reported_as_not_written(course, recorded, show):
     answers = solution_sources(UNIT)
     del answers["softmax"]
     for student, content in (("ada", released_notebook(UNIT).read_bytes()), ("bo", filled_in(UNIT, answers))):
@@ -363,7 +363,7 @@ def test_the_folder_that_is_served_is_named(tmp_path, monkeypatch, capsys):
         assert f"Serving {UNIT} in{named}" in capsys.readouterr().err
 
 
-def test_what_a_person_gives_later_comes_onto_the_page(course, recorded):
+def test_a_later_comment_by_a_person_reaches_the_page(course, recorded):
     submit(course, "ada", notebook(why_softmax="Because."), FIRST)
     with Serving(course, recorded) as serving:
         serving.work_off()
@@ -409,7 +409,7 @@ def test_a_penalty_follows_the_due_date_and_extensions_while_serving_and_after(c
     assert len(attempts(course)) == 2
 
 
-def test_what_grade_has_marked_meanwhile_is_not_recorded_again(course, recorded):
+def test_a_submission_that_grade_has_graded_meanwhile_is_not_recorded_again(course, recorded):
     hand_in(course, "ada", notebook(), FIRST)
     with Serving(course, recorded) as serving:
         serving.work_off(mark=False)
@@ -419,7 +419,7 @@ def test_what_grade_has_marked_meanwhile_is_not_recorded_again(course, recorded)
         assert len(attempts(course)) == 1
 
 
-def test_while_another_holds_the_lock_what_is_marked_is_kept(course, recorded):
+def test_grades_are_kept_while_another_command_holds_the_lock(course, recorded):
     hand_in(course, "ada", notebook(), FIRST)
     with Serving(course, recorded) as serving:
         serving.work_off(mark=False)
@@ -430,7 +430,7 @@ def test_while_another_holds_the_lock_what_is_marked_is_kept(course, recorded):
         assert serving.marked == ["ada"]
 
 
-def test_a_course_that_changes_is_noticed(course, recorded, monkeypatch):
+def test_a_changed_course_ends_serving(course, recorded, monkeypatch):
     monkeypatch.setattr(served_unit, "KIT_SECONDS", 0.0)
     shutil.copytree(REPOSITORY / "source" / UNIT, course / "source" / UNIT)
     shutil.copytree(REPOSITORY / "release" / UNIT, course / "release" / UNIT)
@@ -443,7 +443,7 @@ def test_a_course_that_changes_is_noticed(course, recorded, monkeypatch):
             serving.work_off()
 
 
-def test_a_mark_of_another_kit_stands(course, recorded):
+def test_serving_keeps_grades_by_another_version_of_the_autograder(course, recorded):
     hand_in(course, "ada", notebook(), FIRST)
     serve(course, recorded)
     with sqlite3.connect(course / "gradebook.db") as database:
@@ -458,7 +458,7 @@ def test_a_mark_of_another_kit_stands(course, recorded):
     assert recorded.asked == ["ada"]
 
 
-def test_woken_by_a_file_or_a_thread_and_by_nothing_else(tmp_path):
+def test_only_new_files_and_threads_wake_the_folder_watch(tmp_path):
     deep, flat = tmp_path / "deep" / "ada", tmp_path / "flat"
     deep.mkdir(parents=True)
     (deep / "read").write_text("")
@@ -522,7 +522,7 @@ HANGS = dict.fromkeys(("softmax", "context_vector", "pairwise_scores"), "import 
 """Half a minute together, in which it computes nothing: each cell waits for less than what ends it."""
 
 
-def test_the_command_beside_one_that_hangs_killed_and_started_again(course, recorded, started):
+def test_the_command_grades_next_to_a_hanging_submission_and_after_a_kill(course, recorded, started):
     running = started(course, "--markers", "2", "--port", "0")
     submit(course, "hangs", notebook(**HANGS), FIRST)
     time.sleep(1)
@@ -574,13 +574,13 @@ def test_the_command_beside_one_that_hangs_killed_and_started_again(course, reco
     assert [who for who, *_ in attempts(course)] == ["ada", "amara", "bo", "cy", "hangs", "yan", "zoe"]
 
 
-def test_ended_while_it_warms_up(course, started):
+def test_the_command_can_be_ended_while_it_starts(course, started):
     returned, _, said = started(course, "--markers", "1", OTHER).end(signal.SIGTERM)
     assert returned == 0
     assert re.fullmatch(r"(Serving .*\n)?Stopped\..*\n", said)  # the line in which it is ended is written again
 
 
-def test_no_such_unit(course):
+def test_serving_an_unknown_unit_is_refused(course):
     refused = forked_command.autograder("serve", "nothing", "--course", course, cwd=REPOSITORY)
     assert refused.returncode == 2
     assert "There is no unit `nothing`" in refused.stderr

@@ -17,7 +17,7 @@ from .recorded_class import UNIT
 from .typed import solved
 
 
-def test_students_take_turns_and_each_has_one_item_at_a_time():
+def test_the_queue_takes_students_in_turns_with_one_item_each_at_a_time():
     queue = RoundRobin()
     for item in ("a1", "a2", "a3", "b1", "c1", "c2"):
         queue.put(item[0], item)
@@ -31,7 +31,7 @@ def test_students_take_turns_and_each_has_one_item_at_a_time():
     assert [queue.take(), queue.take()] == ["a3", None]
 
 
-def test_notebooks_under_other_names_are_read_once_and_by_nobody_who_serves(tmp_path, monkeypatch):
+def test_notebooks_under_other_names_are_read_once_outside_the_serving_thread(tmp_path, monkeypatch):
     folder = tmp_path / "ada" / UNIT
     folder.mkdir(parents=True)
     right = solved(UNIT)
@@ -62,7 +62,7 @@ def test_notebooks_under_other_names_are_read_once_and_by_nobody_who_serves(tmp_
 
 @pytest.mark.parametrize("status", ["failed", "error", "passed"])
 @pytest.mark.parametrize("show", ["check", "names"])
-def test_no_message_is_shown_for_how_it_begins(status, show):
+def test_a_forged_beginning_of_a_message_shows_nothing_hidden(status, show):
     forged = f"Its cell could not be run. {NOT_WRITTEN} smuggled"
     tests = [Verdict("a", "not_run", 0.0, forged, public=True)]
 

@@ -105,7 +105,7 @@ def test_an_empty_folder_is_no_submission_and_costs_no_further_round(collecting)
     assert collecting.collected() == {"ada": SECOND}
 
 
-def test_a_folder_that_is_not_finished_holds_up_no_other_of_the_student(collecting):
+def test_an_unfinished_folder_does_not_delay_the_students_others(collecting):
     submit(collecting.root, "ada", b"{}", SECOND).chmod(0o755)
     submit(collecting.root, "ada", b"{}", FIRST, "y")
     assert collecting.round() < 1
@@ -118,7 +118,7 @@ def test_a_folder_that_is_not_finished_holds_up_no_other_of_the_student(collecti
     assert collecting.collected() == {"ada": SECOND}
 
 
-def test_students_take_turns(collecting, monkeypatch):
+def test_students_are_collected_in_turns(collecting, monkeypatch):
     monkeypatch.setattr(exchange, "AT_ONCE", 1)
     for student in ("eve", "ada", "bo"):
         submit(collecting.root, student, b"{}", FIRST)
@@ -134,7 +134,7 @@ def test_students_take_turns(collecting, monkeypatch):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another account")
-def test_one_account_in_many_names_delays_no_other_account(collecting, opened, monkeypatch):
+def test_an_account_with_many_names_delays_no_other_account(collecting, opened, monkeypatch):
     monkeypatch.setattr(exchange, "AT_ONCE", 2)
     for number in range(5):
         folder = submit(collecting.root, f"made-up-{number}", b"{}", FIRST, "-")
@@ -146,7 +146,7 @@ def test_one_account_in_many_names_delays_no_other_account(collecting, opened, m
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another account")
-def test_folders_in_another_students_name_are_neither_opened_nor_in_the_way(collecting, opened):
+def test_folders_in_another_students_name_are_not_opened_and_delay_nobody(collecting, opened):
     settings = collecting.root / "nbgrader_config.py"
     settings.write_text(settings.read_text().replace("check_owner = False", "check_owner = True"))
     collecting.empty("root", made(100), NOBODY)
@@ -187,7 +187,7 @@ def test_a_name_without_a_time_is_reported_and_the_newest_with_one_is_collected(
     ]  # fmt: skip
 
 
-def test_with_before_duedate_what_came_late_counts_only_alone(collecting):
+def test_with_before_duedate_a_late_folder_counts_only_without_an_earlier_one(collecting):
     settings = collecting.root / "nbgrader_config.py"
     settings.write_text(f"{settings.read_text()}\nc.ExchangeCollect.before_duedate = True\n")
     due = datetime(2026, 1, 2, 12, tzinfo=UTC)

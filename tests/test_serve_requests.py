@@ -1,4 +1,4 @@
-"""`autograder serve --port`: who hands in by a request is told what the student may see, and nobody else gets in."""
+"""`autograder serve --port`: the answer to a submission has what its student may see, and nobody else gets in."""
 
 import contextlib
 import re
@@ -21,28 +21,28 @@ from .serving import FIRST, OVERFLOWS, POINTS, Serving, attempts, released, set_
 from .serving import submit as submit_by_exchange
 
 
-def test_who_hands_in_is_told_what_becomes_of_it(course, recorded):
+def test_the_answer_to_a_submission_has_its_outcome(course, recorded):
     submit_by_exchange(course, "ada", notebook(), FIRST)
     options = {"attempts": 3}
     with Serving(course, recorded, **options) as serving, Requests(course, serving, recorded.marker) as requests:
         serving.work_off()
-        [(status, told)] = requests.during(lambda to: to.hand_in("ada", wrong()))
-        assert (status, told["status"], told["max_score"]) == (200, "marked", 18.0)
-        assert told["score"] < 18
-        assert OVERFLOWS in told["page"]
+        [(status, answer)] = requests.during(lambda to: to.hand_in("ada", wrong()))
+        assert (status, answer["status"], answer["max_score"]) == (200, "marked", 18.0)
+        assert answer["score"] < 18
+        assert OVERFLOWS in answer["page"]
         assert OVERFLOWS not in released(course, "ada")  # whose secret it is is about the file before
         [(status, again)] = requests.during(lambda to: to.hand_in("ada", wrong()))
-        assert (status, again) == (200, told)
+        assert (status, again) == (200, answer)
         assert len(attempts(course)) == 2
         first, second = requests.during(
             lambda to: to.hand_in("ada", notebook(why_softmax="1")), lambda to: to.hand_in("bo", notebook())
         )
         assert [first[0], second[0]] == [200, 200]
-        [(status, told)] = requests.during(lambda to: to.hand_in("ada", notebook(why_softmax="2")))
-        assert (status, told["status"], told["score"], told["page"]) == (202, "waits", None, "")
-        assert datetime.fromisoformat(told["waits_until"]) > datetime.now(UTC)
-        [(status, told)] = requests.during(lambda to: to.hand_in("ada", notebook(why_softmax="3"), "?wait=0"))
-        assert (status, told["status"]) == (202, "received")
+        [(status, answer)] = requests.during(lambda to: to.hand_in("ada", notebook(why_softmax="2")))
+        assert (status, answer["status"], answer["score"], answer["page"]) == (202, "waits", None, "")
+        assert datetime.fromisoformat(answer["waits_until"]) > datetime.now(UTC)
+        [(status, answer)] = requests.during(lambda to: to.hand_in("ada", notebook(why_softmax="3"), "?wait=0"))
+        assert (status, answer["status"]) == (202, "received")
     assert (course / "submitted" / "ada" / UNIT / f"{UNIT}.ipynb").read_bytes() == notebook(why_softmax="3")
     assert not (course / FOLDER).exists()
 
@@ -53,13 +53,13 @@ def test_before_the_due_date_an_answer_has_no_points(course, recorded):
     with Serving(course, recorded, **options) as serving, Requests(course, serving, recorded.marker) as requests:
         serving.work_off()
         set_due(course, datetime.now(UTC) + timedelta(days=1))
-        [(status, told)] = requests.during(lambda to: to.hand_in("ada", wrong()))
-        assert (status, told["status"], told["score"], told["max_score"]) == (200, "marked", None, None)
-        assert not re.search(POINTS, told["page"])
-        assert "Right on the public examples." in told["page"]
+        [(status, answer)] = requests.during(lambda to: to.hand_in("ada", wrong()))
+        assert (status, answer["status"], answer["score"], answer["max_score"]) == (200, "marked", None, None)
+        assert not re.search(POINTS, answer["page"])
+        assert "Right on the public examples." in answer["page"]
 
 
-def test_a_file_that_another_replaces_before_it_is_marked(course, recorded):
+def test_a_file_replaced_before_grading_is_answered_as_replaced(course, recorded):
     with Serving(course, recorded) as serving, Requests(course, serving, recorded.marker) as requests:
         with ThreadPoolExecutor() as threads:
             sent = []
@@ -69,14 +69,14 @@ def test_a_file_that_another_replaces_before_it_is_marked(course, recorded):
                 serving.arrived.clear()
                 serving.arrivals.place()
             serving.work_off()
-            told = [one.result() for one in sent]
-        assert [(status, its["status"], its["score"]) for status, its in told] == [
+            answers = [one.result() for one in sent]
+        assert [(status, its["status"], its["score"]) for status, its in answers] == [
             (202, "replaced", None), (200, "marked", 18.0),
         ]  # fmt: skip
         assert serving.marked == ["ada"]
 
 
-def test_what_is_refused_changes_nothing(course, recorded, caplog):
+def test_refused_requests_change_nothing(course, recorded, caplog):
     (course / "submitted" / "linked").symlink_to(course)
     with (course / "roster.csv").open("a") as roster:
         roster.write("linked,\n")
@@ -116,7 +116,7 @@ def test_what_is_refused_changes_nothing(course, recorded, caplog):
     assert caplog.text == ""  # strangers do not write into what is printed
 
 
-def test_who_is_on_the_roster_is_read_at_each_request(course, recorded):
+def test_the_roster_is_read_at_each_request(course, recorded):
     roster = course / "roster.csv"
     submit_by_exchange(course, "eve", notebook(), FIRST)
     with Serving(course, recorded) as serving, Requests(course, serving, recorded.marker) as requests:
@@ -125,8 +125,8 @@ def test_who_is_on_the_roster_is_read_at_each_request(course, recorded):
         roster.write_text(f"{roster.read_text()}eve,Eve\n")
         assert requests.during(lambda to: to.hand_in("eve", notebook(), "?wait=0"))[0][0] == 202
         roster.write_text("name,colour\nada,red\n")
-        status, told = requests.hand_in("ada", notebook())
-        assert (status, "roster.csv" in told["error"]) == (503, True)
+        status, answer = requests.hand_in("ada", notebook())
+        assert (status, "roster.csv" in answer["error"]) == (503, True)
         roster.unlink()  # who is in the gradebook is in the class then
         assert requests.hand_in("stranger", notebook())[0] == 404
         assert requests.during(lambda to: to.hand_in("eve", notebook(), "?wait=0"))[0][0] == 202
@@ -134,32 +134,32 @@ def test_who_is_on_the_roster_is_read_at_each_request(course, recorded):
         assert requests.during(lambda to: to.hand_in("stranger", notebook(), "?wait=0"))[0][0] == 202
 
 
-def test_what_comes_while_serving_ends_is_told_so(course, recorded, caplog):
+def test_requests_while_serving_ends_are_refused_with_the_reason(course, recorded, caplog):
     with Serving(course, recorded) as serving, ThreadPoolExecutor() as threads:
         with Requests(course, serving, recorded.marker) as requests:
             sent = threads.submit(requests.hand_in, "ada", notebook())
             assert serving.arrived.wait(60)
             requests.refuse()
             refused = requests.hand_in("bo", notebook())
-        status, told = sent.result()  # it was cut off
-        assert (status, refused) == (503, (503, told))
-        assert "is ending" in told["error"]
+        status, answer = sent.result()  # it was cut off
+        assert (status, refused) == (503, (503, answer))
+        assert "is ending" in answer["error"]
         assert not list((course / "submitted").iterdir())
 
 
-def test_a_full_disk_is_said_in_a_sentence(course, recorded, caplog):
+def test_a_full_disk_is_answered_with_an_error_message(course, recorded, caplog):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with Serving(course, recorded) as serving, Requests(course, serving, recorded.marker) as requests:
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
         try:
-            status, told = requests.hand_in("ada", notebook())
+            status, answer = requests.hand_in("ada", notebook())
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        assert (status, "could not be written" in told["error"]) == (507, True)
+        assert (status, "could not be written" in answer["error"]) == (507, True)
     assert caplog.text == ""
 
 
-def test_slow_clients_neither_stay_nor_stop_the_others(course, recorded, monkeypatch):
+def test_slow_clients_are_dropped_and_stop_nobody(course, recorded, monkeypatch):
     monkeypatch.setattr(http_server, "MOST_CONNECTIONS", 4)
     monkeypatch.setattr(http_server, "MOST_UNKNOWN", 8)
     with Serving(course, recorded) as serving:
@@ -195,10 +195,10 @@ def connected(requests, beginning):
     return opened
 
 
-def test_what_is_only_asked_for_waits_and_takes_no_more_than_half_of_the_markers():
+def test_unrecorded_notebooks_wait_and_occupy_at_most_half_of_the_processes():
     queue = WorkQueue(4)
-    told = []
-    asked = [UnrecordedNotebook(str(number), NotebookFile(b""), told.append, lambda: True) for number in range(4)]
+    answers = []
+    asked = [UnrecordedNotebook(str(number), NotebookFile(b""), answers.append, lambda: True) for number in range(4)]
     for one in asked:
         queue.put(one)
     first, second = (("work", HandIn(name, f"{UNIT}.ipynb")) for name in ("ada", "bo"))
@@ -215,4 +215,4 @@ def test_what_is_only_asked_for_waits_and_takes_no_more_than_half_of_the_markers
     queue.close()
     assert queue.take() is None
     queue.put(asked[0])
-    assert told == ["This `autograder serve` is ending."] * 2
+    assert answers == ["This `autograder serve` is ending."] * 2

@@ -134,7 +134,7 @@ def test_a_submission_that_ends_its_grading_process_is_tried_twice_and_never_aga
         assert (serving.outcomes[-1].status, serving.refused) == ("graded", [])
 
 
-def test_a_submission_that_ends_serve_itself_is_tried_twice_and_nobody_else_is_blamed(course, recorded):
+def test_a_submission_that_ends_serve_is_tried_twice_and_no_other_is_blamed(course, recorded):
     for student in ("ada", "eve"):
         hand_in(course, student, notebook(why_softmax=student), FIRST)
 
@@ -161,7 +161,7 @@ def test_a_submission_that_ends_serve_itself_is_tried_twice_and_nobody_else_is_b
     assert in_a_fork(serve) == (0, "[]")
 
 
-def test_what_is_being_graded_when_somebody_stops_serving_was_not_tried(course, recorded):
+def test_stopping_serve_counts_no_try(course, recorded):
     hand_in(course, "ada", notebook(), FIRST)
     with Serving(course, recorded) as serving:
         for _ in range(3):
@@ -175,7 +175,7 @@ def test_what_is_being_graded_when_somebody_stops_serving_was_not_tried(course, 
         assert tries(course) == []
 
 
-def test_a_grader_that_fails_in_one_exercise_is_an_attempt_all_the_same(course, recorded):
+def test_a_hidden_test_that_fails_itself_still_counts_as_an_attempt(course, recorded):
     """A student who makes a grader fail sees the results of the other exercises, so this counts as an attempt."""
     submit(course, "ada", notebook(), FIRST)
     with Serving(course, recorded, attempts=1) as serving:
@@ -193,7 +193,7 @@ def test_a_grader_that_fails_in_one_exercise_is_an_attempt_all_the_same(course, 
         assert [its.status for its in serving.outcomes] == ["grader_error", "waits"]
 
 
-def test_what_ends_an_idle_process_is_no_submissions_fault(tmp_path):
+def test_the_end_of_an_idle_process_is_blamed_on_no_submission(tmp_path):
     hand_in(tmp_path, "ada", notebook())
     work = assignment(UNIT, tmp_path, None, None)
     terms = {"device": "cpu", "settings": settings.load(), "markers": 1}
@@ -204,7 +204,7 @@ def test_what_ends_an_idle_process_is_no_submissions_fault(tmp_path):
         assert [one.report.status for one in marking.graded()] == ["graded"]
 
 
-def test_a_process_that_does_not_start_is_started_again_and_ends_nothing(course, recorded, monkeypatch):
+def test_a_process_that_does_not_start_is_started_again(course, recorded, monkeypatch):
     """The only grading process ends, and its first two successors cannot start. Grading goes on with the third."""
     monkeypatch.setattr(grading_pool, "PAUSE_SECONDS", 0.01)
     submit(course, "ada", notebook(), FIRST)
@@ -240,7 +240,7 @@ def dask_worker(monkeypatch, tmp_path):
     cluster_worker.cached_pool.close()
 
 
-def test_on_a_cluster_a_process_that_ends_costs_its_submission_alone(dask_worker, monkeypatch):
+def test_on_a_cluster_the_end_of_a_process_costs_only_its_submission(dask_worker, monkeypatch):
     terms = Terms(UNIT, digests.unit_digest(UNIT), "cpu", UNISOLATED)
     submissions = [GradeNotebook(str(n), its, UNIT, f"digest {n}") for n, its in enumerate((deadly(), notebook()))]
     task = msgspec.json.encode(Task(terms, submissions))
@@ -274,7 +274,7 @@ def test_on_a_cluster_an_idle_process_ends_and_another_starts(dask_worker, monke
         assert pool.grade(submission).status == "graded"
 
 
-def test_a_sandbox_that_is_lost_each_time_costs_its_submission_alone():
+def test_a_sandbox_lost_at_each_try_costs_only_its_submission():
     waits = "import time\ntime.sleep(3)\n\n" + catalogue.solutions(UNIT)["softmax"].source()
     with GradingProcess("cpu") as marker:
         assert marker.ready

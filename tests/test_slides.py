@@ -36,7 +36,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pages(made):
-    """Of each slide what is read on it, and its HTML."""
+    """Return each slide's text and HTML."""
     found = re.findall(r"<section .*?</section>", made.read_text(), re.S)
     return [(html.unescape(re.sub(r"<[^>]+>", "", one)), one) for one in found]
 

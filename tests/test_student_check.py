@@ -42,7 +42,7 @@ HEADER = (
 
 
 said_of = cache(check_verdict)
-"""What the check says of an answer; each is tried once."""
+"""The check's output for an answer; each is tried once."""
 
 
 class Notebook:
@@ -55,7 +55,7 @@ class Notebook:
             exec(source, self.names)
 
     def run(self, line):
-        """What the line prints, and its value."""
+        """Return the line's output and value."""
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             value = eval(line, self.names)
         return printed.getvalue(), value
@@ -119,7 +119,7 @@ def test_every_listed_mistake_is_named(unit, exercise):
 
 
 @pytest.mark.parametrize(("unit", "exercise"), EXERCISES)
-def test_the_check_says_what_the_golden_record_says(unit, exercise):
+def test_the_check_agrees_with_the_golden_record(unit, exercise):
     tried = [one for one in [*KNOWN[unit], *RIGHT[unit]] if one.exercise == exercise]
     said = {one.name: check_part(said_of(unit, one)) for one in tried}
     assert said == {one.name: golden_record.checked(unit, one) for one in tried}
@@ -130,12 +130,12 @@ WEIGHTS = {(*one.exercise.split("."), one.name): float(one.weight) for one in li
 
 
 def costs_nothing(unit, one):
-    """Whether the mark has all points too: the grader of this mistake only tells."""
+    """True if the grade has all points too: the hidden test of this misconception is advisory."""
     return WEIGHTS.get((unit, one.exercise, one.caught_by)) == 0
 
 
 @pytest.mark.parametrize(("unit", "exercise"), EXERCISES)
-def test_what_the_check_is_silent_about_is_said_to_be_not_tried(unit, exercise):
+def test_unreported_misconceptions_are_listed_as_not_tried(unit, exercise):
     """Full points here are full points in the mark, but for what the check says that it does not try."""
     known = [one for one in KNOWN[unit] if one.exercise == exercise]
     not_tried = released_data(unit)[EXAMPLES][exercise]["not_tried"]
@@ -149,7 +149,7 @@ WITH_DROPOUT = [(unit, name) for unit, name in EXERCISES if f"{name}/test_dropou
 
 
 @pytest.mark.parametrize(("unit", "exercise"), WITH_DROPOUT)
-def test_dropout_is_not_blamed_for_what_is_wrong_without_it(unit, exercise):
+def test_dropout_is_not_blamed_for_other_faults(unit, exercise):
     known = [one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise]
     plain = [one for one in known if one.kind in ("value", "mask")]
     assert any(dropout.WRONG_ALREADY in said_of(unit, one).printed for one in plain)  # mostly one of the first
@@ -172,7 +172,7 @@ WRONG_WITH_DROPOUT = {
 
 
 @pytest.mark.parametrize("kind", WRONG_WITH_DROPOUT)
-def test_dropout_the_check_says_what_is_so(kind):
+def test_the_check_is_right_about_dropout(kind):
     """The examples as they are made now, one of dropout alone."""
     (right, wrong), said = WRONG_WITH_DROPOUT[kind]
     graders = collected()["causal_attention"]["CausalAttention"]
@@ -201,7 +201,7 @@ def test_on_the_page_nearly_every_mistake_meets_a_word_and_no_right_answer_is_re
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_what_is_released_is_small(unit):
+def test_released_data_is_small(unit):
     assert (RELEASE / unit / "attention_check.zip").stat().st_size < 475_000
     assert (RELEASE / unit / f"{unit}.json.gz").stat().st_size < 300_000
 
@@ -332,7 +332,7 @@ ODD = {
 
 
 @pytest.mark.parametrize(("body", "words"), ODD.values(), ids=ODD)
-def test_odd_code_is_told_in_a_line(body, words):
+def test_odd_code_gets_a_message_of_one_line(body, words):
     source = f"def scaled_softmax(scores, d_k):\n    {body}"
     printed, score = Notebook("self_attention", scaled_softmax=source).check("scaled_softmax")
     assert score == 0
@@ -357,7 +357,7 @@ def test_what_the_notebook_switched_changes_no_verdict(switch):
         torch.set_grad_enabled(grad)
 
 
-def test_an_answer_that_spoils_its_arguments_is_asked_the_same_again():
+def test_changed_arguments_are_restored_for_the_next_call():
     source = catalogue.solutions("self_attention")["encode"].source().replace("return ", "ids = ")
     notebook = Notebook("self_attention", encode=f"{source}\n    vocab.clear()\n    return ids")
     assert notebook.check("encode") == notebook.check("encode") == notebook.check("encode")
@@ -396,7 +396,7 @@ def test_a_call_that_waits_is_stopped_later_than_one_that_computes(monkeypatch, 
     assert ("did not come back" in printed) == (not points)
 
 
-def test_an_interrupt_is_a_sentence():
+def test_an_interrupt_gets_a_message():
     source = "def scaled_softmax(scores, d_k):\n    raise KeyboardInterrupt"
     printed, score = Notebook("self_attention", scaled_softmax=source).check("scaled_softmax")
     assert (printed, score) == (
@@ -423,13 +423,13 @@ def test_an_example_is_the_call_and_the_right_result():
 
 
 def cell(text, number):
-    """As a kernel keeps a cell's text."""
+    """Store a cell's text as a kernel does."""
     file = f"/tmp/ipykernel_1/{number}.py"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     return compile(text, file, "exec")
 
 
-def test_an_answer_that_is_not_what_stands_in_its_cell_is_said_to_be_so(tmp_path, monkeypatch):
+def test_an_answer_that_differs_from_its_cell_is_reported(tmp_path, monkeypatch):
     right = catalogue.solutions("self_attention")["scaled_softmax"].source()
     failed = f"1 / 0\n{right}"
     notebook = Notebook("self_attention")
@@ -445,7 +445,7 @@ def test_an_answer_that_is_not_what_stands_in_its_cell_is_said_to_be_so(tmp_path
     assert "Its cell has changed since it was run" in notebook.check("scaled_softmax")[0]
 
 
-def test_what_may_not_be_called_is_seen_however_it_is_called():
+def test_forbidden_calls_are_detected_by_any_route():
     for body in ("F.softmax(scores, dim)", "scores.softmax(dim)", "torch.exp(torch.log_softmax(scores, dim))"):
         source = f"def softmax(scores, dim=-1):\n    return {body}"
         printed, score = Notebook("dot_product_attention", softmax=source).check("softmax")
@@ -463,7 +463,7 @@ def scaled_dot_product_attention(queries, keys, values):
 """
 
 
-def test_the_line_that_goes_wrong_is_told_as_in_the_feedback(marker):
+def test_the_check_reports_the_same_faulty_line_as_the_feedback(marker):
     notebook = Notebook("self_attention")
     exec(cell(TOO_EVEN, 11), notebook.names)
     printed, _ = notebook.check("scaled_dot_product_attention")
@@ -474,7 +474,7 @@ def test_the_line_that_goes_wrong_is_told_as_in_the_feedback(marker):
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_of_a_right_answer_no_line_is_told(unit):
+def test_no_line_of_a_right_answer_is_reported(unit):
     """Even where it is looked for, as it would be if an example refused the answer."""
     data = RELEASE / unit / data_file(unit)
     exercises = released_data(unit)[STEPS].keys()
@@ -489,7 +489,7 @@ def test_of_a_right_answer_no_line_is_told(unit):
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_what_is_released_of_the_right_steps_is_what_marking_knows(unit):
+def test_the_released_reference_trace_is_the_one_used_in_grading(unit):
     data = RELEASE / unit / data_file(unit)
     for exercise in sampling.thinned(released_data(unit)[STEPS], 6):
         cases = trace_cases(unit, exercise)
@@ -510,7 +510,7 @@ def test_what_is_released_of_the_right_steps_is_what_marking_knows(unit):
             assert one.is_right(Run(result=tuple(known.result)))
 
 
-def test_a_line_in_another_cell_is_not_told():
+def test_a_line_in_another_cell_is_not_reported():
     """Lines are told by their numbers, which count from the top of the exercise's own cell."""
     own, helper = (
         TOO_EVEN.replace("torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)", "made_of(scores)"),
@@ -539,7 +539,7 @@ def scaled_dot_product_attention(queries, keys, values):
 """
 
 
-def test_looking_for_the_line_leaves_no_trace():
+def test_fault_location_leaves_no_trace():
     notebook = Notebook("self_attention")
     exec(cell(TRACES, 31), notebook.names)
     drawn = notebook.run("(torch.manual_seed(7), torch.rand(3))")[1][1]
@@ -553,8 +553,8 @@ def test_looking_for_the_line_leaves_no_trace():
     assert notebook.run("torch.rand(3)")[1].equal(drawn)
 
 
-def test_looking_for_the_line_ends(monkeypatch):
-    """Where a loop ends with gradients and never ends without: in no example, and each time that it is watched."""
+def test_fault_location_ends(monkeypatch):
+    """A loop that ends only with gradients: it ends in each example, and never while it is traced."""
     monkeypatch.setattr(module_of("self_attention", "fault_location"), "SECONDS_TO_LOOK", 0.3)
     body = "    while not torch.is_grad_enabled():\n        pass\n"
     notebook = Notebook("self_attention")

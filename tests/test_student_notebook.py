@@ -106,7 +106,7 @@ def of_heads():
 
 @pytest.fixture(scope="module")
 def worked_through(run_all):
-    """What a unit shows when all is run: untouched, with the answers typed in, and with wrong ones.
+    """Output of a unit when all cells run: untouched, with the answers typed in, and with wrong ones.
 
     Wrong ones without what only shows something. A model that trains for seconds does so in fewer steps.
     """
@@ -193,7 +193,7 @@ def test_a_notebook_that_stands_alone_says_what_to_do_and_one_that_carries_its_c
 
 
 def test_guesses_and_hints_are_answered_with_a_page(run_all):
-    """As released a guess says what to do; a hint says one step more each time."""
+    """In the released notebook a guess says what to do, and hints say one step more each time."""
     unit, released = "dot_product_attention", []
     for value in ("...", "4", "3"):
         notebook = nbformat.read(RELEASE / unit / f"{unit}.ipynb", as_version=4)

@@ -21,7 +21,7 @@ UNIT = "self_attention"
 
 @pytest.fixture
 def mark_one(marker):
-    """Marks one exercise of the unit with this answer; what is asked of the others too is asked with `mark`."""
+    """Grade one exercise of the unit with this answer."""
 
     def mark_one(exercise, code):
         return marker.grade("typed.ipynb", alone(UNIT, **{exercise: code}), UNIT).exercise(exercise)
@@ -105,11 +105,11 @@ TROUBLE = {
     "cell emptied": ("", "missing", "graded"),
     "a NumPy array": (SCALED_SOFTMAX + "return scores.detach().numpy()", "failed", "graded"),
 }
-"""What else can go wrong is in tests/misbehaving/."""
+"""Other faults of submissions are in tests/misbehaving/."""
 
 
 @pytest.mark.parametrize(("code", "status", "submission"), TROUBLE.values(), ids=TROUBLE)
-def test_trouble_costs_its_own_exercise_alone(mark, code, status, submission):
+def test_a_fault_costs_only_its_own_exercise(mark, code, status, submission):
     report = mark(scaled_softmax=code)
     assert report.exercise("scaled_softmax").score == 0
     found = statuses(report)
@@ -132,7 +132,7 @@ def test_a_strange_cell_costs_nothing(mark, code):
     assert (report.status, report.score) == ("graded", report.max_score)
 
 
-def test_an_exercise_of_the_wrong_kind_is_said(mark_one):
+def test_an_exercise_of_the_wrong_kind_is_reported(mark_one):
     exercise = mark_one("SelfAttention_v1", "def SelfAttention_v1(d_in, d_out): pass")
     assert (exercise.status, exercise.message) == (
         "failed",
@@ -235,7 +235,7 @@ WRONG_RESULTS = {
 
 
 @pytest.mark.parametrize(("body", "words"), WRONG_RESULTS.values(), ids=WRONG_RESULTS)
-def test_what_came_back_is_said_in_words(mark_one, body, words):
+def test_a_wrong_return_value_is_described_in_words(mark_one, body, words):
     exercise = mark_one("scaled_softmax", SCALED_SOFTMAX + body)
     assert exercise.status == "failed"
     assert words in messages(exercise)
@@ -289,7 +289,7 @@ def test_right_answers_get_full_marks_through_both_processes(mark):
     assert [e.name for e in report.exercises if e.status != "passed"] == []
 
 
-def test_a_mistake_nobody_knows_gets_no_name(mark_one):
+def test_an_unknown_mistake_gets_no_name(mark_one):
     code = SCALED_SOFTMAX + "return torch.softmax(scores / (d_k + 1) ** 0.5, dim=-1)"
     exercise = mark_one("scaled_softmax", code)
     assert (exercise.status, exercise.diagnosis) == ("failed", None)
@@ -301,7 +301,7 @@ def test_an_error_says_where_it_was_raised(mark_one):
     assert "NameError: name 'scor' is not defined (line 3 of the cell `scaled_softmax`)" in messages(exercise)
 
 
-def test_marks_repeat(mark):
+def test_grading_is_repeatable(mark):
     answers = {"scaled_softmax": catalogue.misconceptions(UNIT)["root_rounded_down"].source()}
     assert mark(**answers) == mark(**answers)
 
@@ -411,7 +411,7 @@ def test_dropout_that_spares_is_caught_in_the_large_classes(marker, unit, exerci
     assert "Is a place spared, or a number of places counted out?" in failed[0].message
 
 
-def test_what_uses_a_wrong_answer_is_given_no_name_of_its_own(marker):
+def test_an_exercise_that_uses_a_wrong_one_gets_no_diagnosis(marker):
     """Dropout is forgotten in CausalAttention; the wrapper passes on what it gets."""
     report = mark_causal(
         marker,

@@ -1,4 +1,4 @@
-"""What a killed run leaves in the temporary folder is removed by the next; nothing else there is touched."""
+"""A run removes what a killed run left in the temporary folder, and nothing else there."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def place(tmp_path, monkeypatch):
 
 
 def maker(prefix):
-    """A process with such a folder, and the folder."""
+    """A process with a temporary folder, and the folder."""
     command = [sys.executable, "-c", MAKES, prefix]
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
     return process, Path(process.stdout.readline().strip())

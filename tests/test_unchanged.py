@@ -1,4 +1,4 @@
-"""Who is marked again and who is left alone when a class is graded again, and what is kept of each mark."""
+"""Grading a class again: the students who are graded or left alone, and what is kept of each grade."""
 
 import io
 import os
@@ -63,7 +63,7 @@ def change_the_score(root, student):
 
 
 def told_of_the_mark(change):
-    """Of this student's alone."""
+    """Return a change of this student's record of a grade."""
     whose = """submitted_notebook_id = (select n.id from submitted_notebook n join submitted_assignment s
         on s.id = n.assignment_id where s.student_id = ?)"""
 
@@ -108,7 +108,7 @@ CHANGES = {
 }
 
 
-def test_what_changed_is_marked_again(recorded, tmp_path):
+def test_changed_submissions_and_records_are_graded_again(recorded, tmp_path):
     """Each student is called after what changes; of the last one nothing does."""
     students = sorted(["the-same", *CHANGES])
     for student in students:
@@ -123,14 +123,14 @@ def test_what_changed_is_marked_again(recorded, tmp_path):
     assert recorded.asked == []
 
 
-def test_what_a_person_wrote_reaches_the_page_of_a_notebook_that_is_left_alone(root, recorded):
+def test_a_persons_comment_reaches_the_page_without_grading_again(root, recorded):
     comment(root, "bo")
     recorded.grade(root)
     assert recorded.asked == []
     assert "Look at the exponentials." in (root / "feedback" / "bo" / UNIT / f"{UNIT}.html").read_text()
 
 
-def test_what_a_mark_rests_on_is_in_the_gradebook(root, recorded):
+def test_the_gradebook_records_the_conditions_of_a_grade(root, recorded):
     report = msgspec.json.decode((root / "autograded" / "bo" / UNIT / "report.json").read_bytes())
     (mark,) = [row for row in everything(root)[0]["marks"] if row[0] == "bo"]
     assert mark[1:] == (
@@ -142,8 +142,8 @@ def test_what_a_mark_rests_on_is_in_the_gradebook(root, recorded):
     assert all(mark)
 
 
-def test_our_own_fault_is_no_zero_and_is_tried_again(root, recorded):
-    """A grader that fails is told apart from a student who does: no score, and a person is asked to look."""
+def test_a_grader_error_is_no_zero_and_is_graded_again(root, recorded):
+    """A failing hidden test is no failing student: no score, and a person has to look."""
     hand_in(root, "bo", notebook(why_softmax="Changed."))
     bo = next(found for found in recorded.known.values() if found.hand_in.student == "bo")
     key = bo.hand_in, sha256(notebook(why_softmax="Changed.")).hexdigest()
@@ -166,7 +166,7 @@ def test_our_own_fault_is_no_zero_and_is_tried_again(root, recorded):
         assert (softmax.auto_score, softmax.needs_manual_grade) == (4.0, False)
 
 
-def test_a_mark_that_is_gone_from_an_entry_is_one_students_problem(root, recorded):
+def test_a_missing_grade_in_an_entry_affects_only_its_student(root, recorded):
     with opened_gradebook(root) as opened:
         opened.db.delete(opened.find_grade("test_softmax", UNIT, UNIT, "ada"))
         opened.db.commit()
@@ -176,7 +176,7 @@ def test_a_mark_that_is_gone_from_an_entry_is_one_students_problem(root, recorde
     assert problems == {"bo": "", "cy": ""}
 
 
-def test_something_in_the_place_of_a_folder_is_one_students_problem(root, recorded):
+def test_a_file_instead_of_a_folder_affects_only_its_student(root, recorded):
     shutil.rmtree(root / "autograded" / "ada")
     (root / "autograded" / "ada").write_text("in the way")
     shutil.rmtree(root / "feedback" / "cy")
@@ -194,7 +194,7 @@ def test_something_in_the_place_of_a_folder_is_one_students_problem(root, record
     assert (root / "feedback" / "cy" / UNIT / f"{UNIT}.html").is_file()
 
 
-def test_what_is_handed_in_no_more_keeps_its_mark(root, recorded):
+def test_a_removed_submission_keeps_its_grade(root, recorded):
     shutil.rmtree(root / "submitted" / "ada")
     (ada, _, _) = recorded.grade(root).rows
     assert (ada.report.status, ada.report.score) == ("not_submitted", FULL)
@@ -210,7 +210,7 @@ def test_a_name_that_is_no_text_is_left_alone_like_any_other(root, recorded):
     assert recorded.asked == []
 
 
-def test_a_damaged_entry_is_one_students_problem(root, recorded):
+def test_a_damaged_entry_affects_only_its_student(root, recorded):
     """Half an entry, which the gradebook does not let be made again: said in that row, and the others are graded."""
     with opened_gradebook(root) as opened:
         notebook_of_ada = opened.find_submission_notebook(UNIT, UNIT, "ada").id
@@ -223,7 +223,7 @@ def test_a_damaged_entry_is_one_students_problem(root, recorded):
     assert problems == {"bo": "", "cy": ""}
 
 
-def test_who_is_late_is_said(root, recorded):
+def test_late_students_are_reported(root, recorded):
     with opened_gradebook(root) as opened:
         opened.find_assignment(UNIT).duedate = datetime(2026, 1, 1, 17)
         opened.db.commit()

@@ -1,4 +1,4 @@
-"""What earns points without the work: of the public examples what they are worth, and nothing else.
+"""Points without the work: those of the public examples, and nothing else.
 
 The answers are those of `adversaries`: every exercise's examples by heart, and what looks right from outside. Each run
 tries a fifteenth of them on each exercise, `pytest --every` all.

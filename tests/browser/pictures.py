@@ -25,7 +25,7 @@ def linked() -> dict[str, str]:
 
 
 def make() -> None:
-    """Writes each picture anew, with a palette; raises SystemExit where the tests left no screenshot."""
+    """Write each picture with a palette; raises SystemExit if the tests left no screenshot."""
     PICTURES.mkdir(exist_ok=True)
     for name in linked():
         if not (SCREENSHOTS / f"{name}.png").is_file():

@@ -84,7 +84,7 @@ def _started(command: Sequence[str], environment: Mapping[str, str], folder: Pat
 
 
 def _wait_until_it_listens(address: str) -> None:
-    """Its address is told a moment before."""
+    """It prints its address a moment before."""
     at = urlsplit(address)
     for _ in range(MINUTES // 100):
         with suppress(ConnectionRefusedError), socket.create_connection((at.hostname, at.port)):

@@ -1,4 +1,4 @@
-"""What formgrader shows of a class with everything in it: names, scores, feedback. The way there: `test_journeys`."""
+"""Formgrader on a class with everything in it: names, scores, feedback. The way there: `test_journeys`."""
 
 import csv
 from pathlib import Path

@@ -122,7 +122,7 @@ def cell(page, text):
 
 
 def write(page, into, text):
-    """Types over what stands in a cell, and runs it."""
+    """Replace a cell's text, and run it."""
     into.get_by_role("textbox").click()
     page.keyboard.press("Control+A")
     page.keyboard.insert_text(text)

@@ -9,7 +9,7 @@ from tests import REPOSITORY
 from .pictures import PAGES, PICTURES, linked
 
 MOST_BYTES = 1_200_000
-"""Of all pictures together: everybody who clones the repository gets them."""
+"""Bytes of all pictures together: everybody who clones the repository gets them."""
 
 
 def test_the_pages_show_the_pictures_that_there_are():

@@ -50,12 +50,12 @@ class Search:
         return results == [True]
 
     def replay(self) -> None:
-        """What broke a target once, and what is worth keeping."""
+        """Inputs that broke a target once, or are worth keeping."""
         for path in sorted((CORPUS / self.name).glob("*")):
             self.try_one(path.read_bytes(), path.name)
 
     def large(self) -> None:
-        """What is made and not drawn: as large as inputs may be."""
+        """Inputs that are built, not drawn: as large as inputs may be."""
         for number, data in enumerate(self.target.large()):
             self.try_one(data, f"large input {number}")
 

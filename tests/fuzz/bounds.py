@@ -1,4 +1,4 @@
-"""What one input may cost the trusted side."""
+"""Bounds on the cost of one input for the trusted side."""
 
 import faulthandler
 import re

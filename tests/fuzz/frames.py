@@ -46,7 +46,7 @@ VALUES: list[Any] = [
     0,
     {"dict": [["W_query", {"tensor": "0"}], ["W_key", {"tensor": "1"}]]},
 ]
-"""What operations give: a call, the question for a kind, the probe of another device, a new instance, parameters."""
+"""Results of operations: a call, the question for a kind, the probe of another device, a new instance, parameters."""
 FAULT = {
     "kind": "raised",
     "name": "softmax",

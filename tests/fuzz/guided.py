@@ -14,7 +14,7 @@ from .bounds import bounded
 
 
 def main() -> None:
-    """Ends the process: with 0 after so many seconds, or with another code at the first finding."""
+    """End the process: with 0 after a number of seconds, or with another code at the first finding."""
     seconds, name = int(sys.argv[1]), sys.argv[2]
     if name not in TARGETS:
         sys.exit(f"{name} is none of {', '.join(TARGETS)}.")

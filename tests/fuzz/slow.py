@@ -47,7 +47,7 @@ _SEARCH_LIMITS = PageLimits(cell_cpu_seconds=5, page_cpu_seconds=5, page_wall_se
 
 
 class Cost:
-    """What a text costs a target, in CPU seconds."""
+    """Cost of a text for a target, in CPU seconds."""
 
     def __init__(self, formatter: Formatter) -> None:
         self._formatter = formatter

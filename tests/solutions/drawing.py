@@ -24,7 +24,7 @@ class Draw:
     seed: int
 
     def numbers(self) -> "Numbers":
-        """Where the tensors come from; anew for each example."""
+        """Source of the tensors; a new one for each example."""
         return Numbers(self.dtype, torch.Generator().manual_seed(self.seed))
 
 
@@ -68,7 +68,7 @@ precise = st.builds(Draw, st.sampled_from([torch.float64, torch.float32]), st.in
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:
-    """What the formulas take."""
+    """Arguments of the formulas."""
     return tensor.detach().double().numpy()
 
 

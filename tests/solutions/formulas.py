@@ -126,7 +126,7 @@ def vocabulary(sentence: str) -> dict[str, int]:
 
 
 def words(sentence: str) -> list[str]:
-    """What stands between white space, a letter at a time, commas left out."""
+    """Return the words of a text, each letter by itself, without commas."""
     found = [""]
     for letter in sentence:
         if letter.isspace():

@@ -23,7 +23,7 @@ scales = st.sampled_from([1.0, 1.0, 0.01, 5.0])
 
 
 def size_of(*factors):
-    """How large the products on the way may be: what a softmax's exponents, and so its rounding, grow with."""
+    """Largest intermediate product, with which a softmax's exponents, and so its rounding, grow."""
     product = 1.0
     for factor in factors:
         product *= float(np.linalg.norm(array(factor), axis=-1).max()) if isinstance(factor, torch.Tensor) else factor
@@ -234,7 +234,7 @@ def parameters(module):
 
 
 def weights_of(module):
-    """How much the layers of a module may enlarge their input."""
+    """Largest factor by which a module's layers may enlarge their input."""
     norms = [float(torch.linalg.norm(p.detach().double())) for p in module.parameters()]
     return 1 + max(norms)
 
@@ -454,7 +454,7 @@ def test_EfficientMultiHeadAttention(draw, b, tokens, num_heads, head_dim, spare
 
 @given(st.lists(st.tuples(st.lists(sizes, max_size=3), st.booleans()), max_size=5), st.integers(0, 4))
 def test_count_parameters(parts, repeated):
-    """Of a chain of modules, each in the one before: a parameter that may learn or not, one of them in it twice."""
+    """Parameters of a chain of modules, each in the one before, trainable or not, one of them twice."""
     outermost = inner = torch.nn.Module()
     for shape, learns in parts:
         inner.own = torch.nn.Parameter(torch.zeros(shape), requires_grad=learns)

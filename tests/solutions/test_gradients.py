@@ -87,7 +87,7 @@ MODULES = {
     "TransformerBlock": lambda: unit8.TransformerBlock(4, 2, 5),
 }
 MORE = {"CrossAttention": [(2, 5, 5)]}
-"""What a module is called with after x, by its shape."""
+"""Further arguments of a module after x, by shape."""
 
 
 def test_every_class_is_here():
@@ -97,7 +97,7 @@ def test_every_class_is_here():
 
 @pytest.mark.parametrize("name", MODULES)
 def test_of_modules(name):
-    """Of the inputs and of every parameter."""
+    """Gradients of the inputs and of every parameter."""
     torch.manual_seed(0)
     module = MODULES[name]().double()
     shape = (3, 4) if name.startswith("SelfAttention") else (2, 3, 4)
