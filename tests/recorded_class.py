@@ -32,6 +32,10 @@ from autograder.reports import page_filters
 from .typed import solved
 
 UNIT = "dot_product_attention"
+UNKNOWN_TIME = "does not say for certain when you submitted"
+"""Part of the note on a page whose submission has an unclear time stamp."""
+NOT_GRADED_TOO = "Also there, and not marked: "
+"""Beginning of the note about further notebooks in a student's folder."""
 
 
 class WarmFormatter(Formatter):
@@ -142,6 +146,11 @@ def wrong(**answers: str) -> bytes:
 def opened_gradebook(root: Path) -> Gradebook:
     """Open the gradebook of a course folder with nbgrader's own API."""
     return Gradebook(f"sqlite:///{root}/{database.FILE}", "attention")
+
+
+def feedback_page(root: Path, student: str) -> Path:
+    """Return the path of a student's feedback page in a course folder."""
+    return root / "feedback" / student / UNIT / f"{UNIT}.html"
 
 
 def hand_in(root: Path, student: str, content: bytes, timestamp: str | None = None, unit: str = UNIT) -> None:

@@ -20,6 +20,7 @@ from .requests_served import Requests
 FIRST, SECOND, THIRD = (f"2026-01-0{day} 03:04:05 UTC" for day in (2, 3, 4))
 OVERFLOWS = "exp overflows for large scores"
 """Part of the message about the mistake in a `recorded_class.wrong` notebook."""
+RIGHT_ON_EXAMPLES = "Right on the public examples."
 POINTS = r": [\d.]+ of \d+ points"
 
 

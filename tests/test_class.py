@@ -11,7 +11,7 @@ from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory
 from tests import REPOSITORY, forked_command
 
-from .recorded_class import notebook, opened_gradebook
+from .recorded_class import NOT_GRADED_TOO, feedback_page, notebook, opened_gradebook
 
 UNIT = "dot_product_attention"
 
@@ -112,7 +112,7 @@ def test_each_student_has_the_right_status_and_score(graded, student):
         automatic = [grade for grade in submission.grades if grade.name.startswith("test_")]
         assert sum(grade.auto_score for grade in automatic) == pytest.approx(score)
         assert sum(grade.max_score for grade in automatic) == FULL
-    assert (root / "feedback" / student / UNIT / f"{UNIT}.html").is_file()
+    assert feedback_page(root, student).is_file()
 
 
 def rows_of(graded):
@@ -124,7 +124,7 @@ def rows_of(graded):
 def test_ignored_files_are_reported(graded):
     rows, said = rows_of(graded), " ".join(graded[2].split())
     assert f"There is no notebook, only `homework.rar`. Hand in `{UNIT}.ipynb` itself." in rows["rar"]
-    assert f"Also there, and not marked: `{UNIT} (1).ipynb`." in rows["two"]
+    assert f"{NOT_GRADED_TOO}`{UNIT} (1).ipynb`." in rows["two"]
     assert f"NOT LOOKED AT in {graded[0]}/submitted: on top.ipynb, loose/homework.ipynb, typo/{UNIT}s." in said
     assert "loose" not in rows
     assert "This is the notebook of `self_attention`, not that of" in rows["another-unit"]
@@ -175,7 +175,7 @@ def test_a_student_id_with_pattern_characters_is_an_ordinary_id(tmp_path):
     assert result.returncode == 0, result.stderr
     with opened_gradebook(tmp_path) as gradebook:
         assert gradebook.find_submission(UNIT, "c [1]").score == FULL
-    assert (tmp_path / "feedback" / "c [1]" / UNIT / f"{UNIT}.html").is_file()
+    assert feedback_page(tmp_path, "c [1]").is_file()
 
 
 def test_new_points_reach_a_gradebook_that_has_marks(graded, tmp_path):

@@ -30,7 +30,7 @@ from tests import REPOSITORY
 from . import forked_command, sampling, test_routes
 from .dask_cluster import DaskCluster, worker_that_runs_threads
 from .interrupting import in_a_fork, places, times_in
-from .recorded_class import UNIT, everything, hand_in, notebook
+from .recorded_class import UNIT, everything, feedback_page, hand_in, notebook
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 _THREADS = 40
@@ -443,7 +443,7 @@ def test_a_lost_scheduler_is_an_error_message_and_recorded_grades_stay(with_two,
     """The last one with this cluster, whose scheduler is killed."""
     hand_in(small, "eve", deadly())
     wanted, root = local(small, recorded, tmp_path)
-    page = root / "feedback" / "ada" / UNIT / f"{UNIT}.html"
+    page = feedback_page(root, "ada")
 
     over = threading.Event()
 

@@ -1,7 +1,5 @@
 """Ordinary work of a notebook is possible in the sandbox too: at level A; with `pytest --every` also at B."""
 
-import json
-
 import pytest
 
 from autograder import catalogue
@@ -9,7 +7,7 @@ from autograder.course.settings import Isolation, Settings, load
 from autograder.pool.process import GradingProcess
 from tests import CHECK, sampling
 
-from .typed import solved
+from .typed import solved, with_cells
 
 UNIT = "self_attention"
 
@@ -87,18 +85,11 @@ logging.getLogger(__name__).warning("careful")
 def report(request, marker):
     """Report on a right notebook that does all this at its end."""
     compiled = f"@torch.compile\n{catalogue.solutions(UNIT)['scaled_softmax'].source()}"
-    content = with_cells(solved(UNIT, scaled_softmax=compiled))
+    content = with_cells(solved(UNIT, scaled_softmax=compiled), *CELLS.values())
     if request.param == marker.ready.isolation:
         return marker.grade("busy.ipynb", content, UNIT)
     with GradingProcess("cpu", Settings(Isolation(request.param), load().limits, check=CHECK)) as other:
         return other.grade("busy.ipynb", content, UNIT)
-
-
-def with_cells(content):
-    notebook = json.loads(content)
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    notebook["cells"] += [{**cell, "id": f"own-{i}", "source": source} for i, source in enumerate(CELLS.values())]
-    return json.dumps(notebook).encode()
 
 
 def test_everything_ran(report):

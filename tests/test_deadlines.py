@@ -21,7 +21,16 @@ from autograder.reports.class_report import compose, table
 from tests import REPOSITORY
 
 from . import forked_command
-from .recorded_class import UNIT, RecordedClass, everything, hand_in, notebook, opened_gradebook
+from .recorded_class import (
+    UNIT,
+    UNKNOWN_TIME,
+    RecordedClass,
+    everything,
+    feedback_page,
+    hand_in,
+    notebook,
+    opened_gradebook,
+)
 
 BIN = Path(sys.executable).parent
 FULL = course.unit(UNIT).max_score
@@ -188,9 +197,9 @@ def predicted_and_done(root, recorded):
     assert of_each(predicted.after) == of_each(after)
     assert applied(before, predicted.changes) == applied(after, [])
     for student, mark in after.marks.items():
-        page = (root / "feedback" / student / UNIT / f"{UNIT}.html").read_text()
+        page = feedback_page(root, student).read_text()
         assert f"{UNIT}: {mark.score:g} of" in page
-        assert ("does not say for certain when you submitted" in page) == mark.shown.is_time_unresolved
+        assert (UNKNOWN_TIME in page) == mark.shown.is_time_unresolved
     updated = [row.student for row in result.rows if row.updates]
     return graded, updated, {student: mark.score for student, mark in after.marks.items()}
 
@@ -377,10 +386,7 @@ def test_plain_nbgrader_reads_the_same_times(root):
         "early": (timedelta(), True), "late": (timedelta(), False), "unknown": (timedelta(minutes=15), False),
     }  # fmt: skip
     assert [marks[student].score for student in marks] == [FULL - 4, FULL - 4, 0]
-    said = [
-        "does not say for certain when" in (root / "feedback" / student / UNIT / f"{UNIT}.html").read_text()
-        for student in marks
-    ]
+    said = [UNKNOWN_TIME in feedback_page(root, student).read_text() for student in marks]
     assert said == [True, False, False]
 
 

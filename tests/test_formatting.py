@@ -25,7 +25,7 @@ from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY
 
 from .processes import kill, runs, started_by
-from .recorded_class import UNIT, RecordedClass, everything, hand_in, notebook
+from .recorded_class import UNIT, RecordedClass, everything, feedback_page, hand_in, notebook
 
 LONG = 60
 """Seconds that no page takes, on a machine however busy, where nothing holds it up."""
@@ -136,7 +136,7 @@ def with_cells(*cells):
 
 
 def page_of(root, student):
-    return (root / "feedback" / student / UNIT / f"{UNIT}.html").read_text()
+    return feedback_page(root, student).read_text()
 
 
 def others_are_unharmed(root):

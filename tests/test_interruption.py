@@ -17,7 +17,7 @@ from tests import REPOSITORY
 
 from . import forked_command, sampling
 from .interrupting import in_a_fork, places, times_in
-from .recorded_class import UNIT, everything, hand_in, notebook, opened_gradebook
+from .recorded_class import UNIT, everything, feedback_page, hand_in, notebook, opened_gradebook
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
@@ -184,7 +184,7 @@ def test_grading_resumes_after_an_interrupt(begun, recorded, tmp_path):
         # Takes a while, so that there is time to interrupt however busy the machine is.
         waits = "import time\ntime.sleep(5)\n" + catalogue.solutions(UNIT)["softmax"].source()
         hand_in(folder, "late-2", notebook(softmax=waits))
-    page = root / "feedback" / "late-0" / UNIT / f"{UNIT}.html"
+    page = feedback_page(root, "late-0")
     run = forked_command.Started("autograder", *GRADE, root, "--markers", "1", cwd=REPOSITORY)
     while run.poll() is None and not page.exists():
         time.sleep(0.01)

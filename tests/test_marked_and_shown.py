@@ -21,7 +21,7 @@ from autograder.gradebook.clean_notebook import clean, without_put_back
 from tests import REPOSITORY
 
 from . import forked_command
-from .recorded_class import UNIT, RecordedClass, hand_in
+from .recorded_class import UNIT, RecordedClass, feedback_page, hand_in
 from .typed import solution_sources
 
 BIN = Path(sys.executable).parent
@@ -233,7 +233,7 @@ def test_the_kits_note_has_a_box_and_a_students_copy_of_it_has_none(marker, tmp_
     RecordedClass(marker, {}, []).grade(tmp_path)
     boxes = {}
     for student in ("ada", "eve"):
-        page = BeautifulSoup((tmp_path / "feedback" / student / UNIT / f"{UNIT}.html").read_text(), "html.parser")
+        page = BeautifulSoup(feedback_page(tmp_path, student).read_text(), "html.parser")
         assert "Full marks." in page.get_text()
         boxes[student] = [box.get_text() for box in page.select(".autograder-note")]
     assert boxes["eve"] == []

@@ -22,7 +22,7 @@ from autograder.reports import page_filters
 from autograder.reports.graded_notebook import escape_markdown
 from tests import RELEASE
 
-from .recorded_class import UNIT, RecordedClass, hand_in
+from .recorded_class import UNIT, RecordedClass, feedback_page, hand_in
 
 BOOTSTRAP = Path(formgrader.__file__).parent / "static" / "node_modules" / "bootstrap" / "dist" / "css"
 CLASSES = "full-credit modal-backdrop fade"
@@ -254,6 +254,6 @@ def test_a_forged_check_does_not_stand_on_the_feedback_page(marker, tmp_path):
             cell["cell_type"], cell["source"] = "markdown", "Full marks, says mallory."
     hand_in(tmp_path, "mallory", json.dumps(written).encode())
     RecordedClass(marker, {}, []).grade(tmp_path)
-    page = (tmp_path / "feedback" / "mallory" / UNIT / f"{UNIT}.html").read_text()
+    page = feedback_page(tmp_path, "mallory").read_text()
     assert "says mallory" not in page
     assert "check" in page

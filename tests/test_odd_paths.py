@@ -21,7 +21,7 @@ from tests import REPOSITORY
 
 from . import forked_command
 from .interrupting import in_a_fork
-from .recorded_class import UNIT, RecordedClass
+from .recorded_class import UNIT, RecordedClass, feedback_page
 from .typed import solved
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -79,7 +79,7 @@ def test_nbgrader_works(folder):
     assert api.get_source_assignments() == api.get_released_assignments() == {UNIT}
     assert {one["student"]: one["autograded"] for one in api.get_submissions(UNIT)} == {"ada": True, "bo": False}
     assert [one["name"] for one in api.get_notebooks(UNIT)] == [UNIT]
-    page = folder / "feedback" / "ada" / UNIT / f"{UNIT}.html"
+    page = feedback_page(folder, "ada")
     page.unlink()
     assert api.generate_feedback(UNIT, "ada")["success"]
     assert page.is_file()

@@ -12,7 +12,7 @@ from autograder.formatting.mathml import LONGEST, mathml
 from autograder.formatting.rendering import highlight_code, markdown2html
 from tests import RELEASE
 
-from .recorded_class import UNIT, RecordedClass, hand_in
+from .recorded_class import UNIT, RecordedClass, feedback_page, hand_in
 
 ATTACK = "<img src=x onerror=alert(1)>"
 
@@ -83,7 +83,7 @@ def test_a_page_formats_so_much_and_shows_the_rest_as_it_is(marker, tmp_path):
         released["cells"].append({"id": f"n{number}", "cell_type": "markdown", "source": source, "metadata": {}})
     hand_in(tmp_path, "ada", json.dumps(released).encode())
     RecordedClass(marker, {}, []).grade(tmp_path)
-    page = (tmp_path / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
+    page = feedback_page(tmp_path, "ada").read_text()
     assert "Paragraph 0 is <em>long</em>" in page
     assert "Paragraph 29 is *long*" in page
 

@@ -21,7 +21,7 @@ from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY
 
 from . import forked_command
-from .recorded_class import UNIT, RecordedClass, everything, hand_in, opened_gradebook
+from .recorded_class import UNIT, RecordedClass, everything, feedback_page, hand_in, opened_gradebook
 from .typed import solved
 
 QUESTION = "why_softmax"
@@ -212,7 +212,7 @@ def graded(marker, tmp_path_factory):
 
 
 def page_of(root, student):
-    return BeautifulSoup((root / "feedback" / student / UNIT / f"{UNIT}.html").read_text(), "html.parser")
+    return BeautifulSoup(feedback_page(root, student).read_text(), "html.parser")
 
 
 def files_of(root, student):

@@ -23,7 +23,7 @@ from autograder.tracing.definitions import Definition
 from autograder.tracing.repair_operators import generic_edits
 
 from . import REPOSITORY
-from .recorded_class import UNIT, RecordedClass, hand_in, opened_gradebook
+from .recorded_class import UNIT, RecordedClass, feedback_page, hand_in, opened_gradebook
 from .typed import solved
 
 BEFORE = "    return x.exp() / x.exp().sum(0) + 0.1 * (1 < 2)"
@@ -115,7 +115,7 @@ def due_is(root, late, extended):
 
 
 def pages(root):
-    texts = {student: (root / "feedback" / student / UNIT / f"{UNIT}.html").read_text() for student in ("ada", "bob")}
+    texts = {student: feedback_page(root, student).read_text() for student in ("ada", "bob")}
     assert all("softmax" in text for text in texts.values())
     return [student for student, text in texts.items() if SHOWN in text]
 

@@ -42,11 +42,12 @@ from tests import REPOSITORY
 
 from . import forked_command, sampling
 from .interrupting import in_a_fork, places, times_in
-from .recorded_class import UNIT, everything, hand_in, notebook, opened_gradebook, wrong
+from .recorded_class import UNIT, UNKNOWN_TIME, everything, feedback_page, hand_in, notebook, opened_gradebook, wrong
 from .serving import (
     FIRST,
     OVERFLOWS,
     POINTS,
+    RIGHT_ON_EXAMPLES,
     SECOND,
     THIRD,
     Serving,
@@ -77,9 +78,7 @@ def test_a_submission_in_the_exchange_is_graded_and_its_page_released(course, re
         assert OVERFLOWS not in released(course, "ada", "y")
         assert OVERFLOWS in released(course, "ada")
         assert [(its.student, its.status) for its in serving.outcomes] == [(who, "graded") for who in serving.marked]
-    assert (course / SHOWN / "bo" / UNIT / f"{UNIT}.html").read_bytes() == (
-        course / "feedback" / "bo" / UNIT / f"{UNIT}.html"
-    ).read_bytes()
+    assert (course / SHOWN / "bo" / UNIT / f"{UNIT}.html").read_bytes() == feedback_page(course, "bo").read_bytes()
     assert serve(course, recorded) == []
 
 
@@ -279,7 +278,7 @@ def test_work_in_a_zip_file_next_to_a_stub_is_served(course, recorded):
                 file.writestr("a/b.ipynb", content)
             serving.work_off()
             assert [served.score for served in serving.outcomes] == scores
-    assert "Marked from" in (course / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
+    assert "Marked from" in feedback_page(course, "ada").read_text()
 
 
 def test_the_limit_holds_in_any_hour():
@@ -328,13 +327,13 @@ def test_pages_hide_points_and_messages_before_the_due_date(course, recorded, sh
         ]
         assert len(hidden) > 3
         assert not [said for said in hidden if escape(said.partition("`")[0]) in page]
-        assert ("Right on the public examples." in page) is public
+        assert (RIGHT_ON_EXAMPLES in page) is public
         assert ("With leading dimensions, too, each row sums to 1 along the last dimension." in page) is public
         assert "smuggled" not in page
     set_due(course, datetime.now(UTC) - timedelta(days=1))
     assert serve(course, recorded, **options) == []
     assert re.search(POINTS, released(course, "ada"))
-    assert released(course, "ada") == (course / "feedback" / "ada" / UNIT / f"{UNIT}.html").read_text()
+    assert released(course, "ada") == feedback_page(course, "ada").read_text()
 
 
 @pytest.mark.parametrize("show", ["check", "names", "all"])
@@ -401,7 +400,7 @@ def test_a_penalty_follows_the_due_date_and_extensions_while_serving_and_after(c
             "bo": FIRST.replace("UTC", "XYZ"),
         }
     assert f"{UNIT}: 18 of 21 points" in released(course, "bo")
-    assert "does not say for certain when you submitted" in released(course, "bo")
+    assert UNKNOWN_TIME in released(course, "bo")
     change(5)
     assert serve(course, recorded) == []
     points.append(re.search(rf"{UNIT}: ([\d.]+) of", released(course, "ada"))[1])

@@ -17,7 +17,7 @@ from autograder.serving.work_queue import UnrecordedNotebook, WorkQueue
 from .processes import wait_until
 from .recorded_class import UNIT, hand_in, notebook, wrong
 from .requests_served import MOST_BYTES, Requests
-from .serving import FIRST, OVERFLOWS, POINTS, Serving, attempts, released, set_due
+from .serving import FIRST, OVERFLOWS, POINTS, RIGHT_ON_EXAMPLES, Serving, attempts, released, set_due
 from .serving import submit as submit_by_exchange
 
 
@@ -56,7 +56,7 @@ def test_before_the_due_date_an_answer_has_no_points(course, recorded):
         [(status, answer)] = requests.during(lambda to: to.hand_in("ada", wrong()))
         assert (status, answer["status"], answer["score"], answer["max_score"]) == (200, "marked", None, None)
         assert not re.search(POINTS, answer["page"])
-        assert "Right on the public examples." in answer["page"]
+        assert RIGHT_ON_EXAMPLES in answer["page"]
 
 
 def test_a_file_replaced_before_grading_is_answered_as_replaced(course, recorded):

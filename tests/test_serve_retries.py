@@ -31,7 +31,7 @@ from autograder.serving.work_queue import GradingThreads
 
 from .interrupting import in_a_fork
 from .processes import kill, started_by, wait_until
-from .recorded_class import UNIT, hand_in, notebook
+from .recorded_class import UNIT, feedback_page, hand_in, notebook
 from .serving import FIRST, SECOND, THIRD, Serving, attempts, released, submit
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -157,7 +157,7 @@ def test_a_submission_that_ends_serve_is_tried_twice_and_no_other_is_blamed(cour
     assert ends == [-signal.SIGKILL] * 2
     assert tries(course) == ["eve", "eve"]  # the other one was graded, alone, before it was her turn again
     assert in_a_fork(serve) == (0, "[('eve', 'grader_error')]")
-    assert "ended the program that grades" in (course / "feedback" / "eve" / UNIT / f"{UNIT}.html").read_text()
+    assert "ended the program that grades" in feedback_page(course, "eve").read_text()
     assert in_a_fork(serve) == (0, "[]")
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from autograder import course
 from autograder.cli.class_results import class_table
 
-from .recorded_class import UNIT, everything, hand_in, notebook, opened_gradebook
+from .recorded_class import NOT_GRADED_TOO, UNIT, everything, feedback_page, hand_in, notebook, opened_gradebook
 
 FULL = course.unit(UNIT).max_score
 IN_TIME = "2026-01-02 03:04:05 UTC"
@@ -127,7 +127,7 @@ def test_a_persons_comment_reaches_the_page_without_grading_again(root, recorded
     comment(root, "bo")
     recorded.grade(root)
     assert recorded.asked == []
-    assert "Look at the exponentials." in (root / "feedback" / "bo" / UNIT / f"{UNIT}.html").read_text()
+    assert "Look at the exponentials." in feedback_page(root, "bo").read_text()
 
 
 def test_the_gradebook_records_the_conditions_of_a_grade(root, recorded):
@@ -191,7 +191,7 @@ def test_a_file_instead_of_a_folder_affects_only_its_student(root, recorded):
     (root / "feedback" / "cy").unlink()
     recorded.grade(root)
     assert recorded.asked == ["ada"]
-    assert (root / "feedback" / "cy" / UNIT / f"{UNIT}.html").is_file()
+    assert feedback_page(root, "cy").is_file()
 
 
 def test_a_removed_submission_keeps_its_grade(root, recorded):
@@ -257,4 +257,4 @@ def test_a_notebook_that_came_beside_one_that_is_left_alone_is_named(root, recor
     assert recorded.asked == []
     console = Console(record=True, width=160, file=io.StringIO())
     console.print(class_table(course.unit(UNIT, root), result))
-    assert f"Also there, and not marked: `{UNIT} (1).ipynb`." in console.export_text()
+    assert f"{NOT_GRADED_TOO}`{UNIT} (1).ipynb`." in console.export_text()

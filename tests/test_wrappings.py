@@ -21,6 +21,7 @@ from autograder.course.submitted_folder import OpenedFolder
 from autograder.serving.file_changes import FileFingerprint
 from tests import RELEASE
 
+from .recorded_class import NOT_GRADED_TOO
 from .typed import solved
 
 UNIT = "dot_product_attention"
@@ -123,7 +124,7 @@ def test_a_submission_is_found_in_its_wrapping(tmp_path, files):
 
 def test_of_two_the_other_is_named(tmp_path):
     _, hand_in = submitted(tmp_path, {NAME: SOLVED, "old.ipynb": OLDER, "w.zip": packed_as({NAME: STUB}), "n.txt": b""})
-    assert (hand_in.notebook, hand_in.note) == (NAME, "Also there, and not marked: `old.ipynb`, `w.zip`.")
+    assert (hand_in.notebook, hand_in.note) == (NAME, f"{NOT_GRADED_TOO}`old.ipynb`, `w.zip`.")
 
 
 def test_a_stub_counts_where_nothing_else_does(tmp_path):
