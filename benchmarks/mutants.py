@@ -25,9 +25,9 @@ import torch
 
 from autograder import catalogue, course
 from autograder.catalogue.edit import strip_annotations
-from autograder.core.cpu_limit import OverLimit, cpu_limit
+from autograder.core.edit_trials import OverLimit, cpu_limit
 from autograder.course.cells import filled_in
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.grading import scoring
 from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.grading.repairs import raised_lines
@@ -153,7 +153,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # mutants compare literals and index numbers
     torch.set_num_threads(1)
-    examiner = Examiner(collected())
+    examiner = Examiner(collect())
     found = [survivors(examiner, unit) for unit in course.unit_names()]
     unread = [one for each in found for one in each.mutants if not {one.exercise, described(one)} & reasons().keys()]
     if unread:

@@ -24,8 +24,8 @@ from autograder import catalogue, course
 from autograder.catalogue.edit import strip_annotations
 from autograder.catalogue.report_page import table
 from autograder.catalogue.transcript import LazyTranscript, Trace
-from autograder.core.cpu_limit import OverLimit, cpu_limit
-from autograder.graders.collected import collected
+from autograder.core.edit_trials import OverLimit, cpu_limit
+from autograder.graders.collection import collect
 from autograder.grading.examiner import Examiner, Finding, candidate_bench
 from autograder.grading.repairs import raised_lines
 from autograder.pool.process import GradingProcess
@@ -132,7 +132,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     records = [json.loads(line) for line in (options.file.read_text() if options.file.exists() else "").splitlines()]
-    drawn = rewrites(Examiner(collected()), options.seed, COUNT)
+    drawn = rewrites(Examiner(collect()), options.seed, COUNT)
     with GradingProcess("cpu") as process, options.file.open("a") as out:
         for one in islice(drawn, len(records), None):
             records.append({**one, **reported(process, one, repairs=options.repairs)})

@@ -20,7 +20,7 @@ from autograder import catalogue, course
 from autograder.core.operations import Call
 from autograder.course.cells import filled_in
 from autograder.gradebook.course_directory import put_commands_on_path
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.grading.examiner import Examiner, candidate_bench
 
 CONFIG = """c = get_config()
@@ -55,7 +55,7 @@ def calls(unit: str) -> dict[str, list[tuple[Any, Any, Any]]]:
     """By exercise, the arguments with which our graders call a right answer, and what it returns."""
     found: dict[str, list[tuple[Any, Any, Any]]] = {}
 
-    examiner = Examiner(collected())
+    examiner = Examiner(collect())
     for exercise in course.unit(unit).exercises:
         traces = examiner.examine(unit, exercise.name, candidate_bench(unit, None)).transcript
         found[exercise.name] = [

@@ -20,7 +20,7 @@ from autograder.catalogue import Candidate, can_be_combined, combined
 from autograder.catalogue.pairs import Pairs
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.grading.examiner import Examiner
 from autograder.grading.submission import NotebookGrading
 from autograder.pool.requests import GradeNotebook, Ready
@@ -78,7 +78,7 @@ def main() -> None:
     Pairs.explaining = timed  # type: ignore[method-assign]
     settings = load()
     with ForkServer(launch("A", settings.limits, cuda=False, check=settings.check)) as sandbox:
-        grading = NotebookGrading(Examiner(collected()), sandbox, Ready("cpu", sandbox.isolation, sandbox.enforced))
+        grading = NotebookGrading(Examiner(collect()), sandbox, Ready("cpu", sandbox.isolation, sandbox.enforced))
         before = of_tree(os.getpid())
         for content in notebooks:
             grading.grade(GradeNotebook("typed.ipynb", content, unit))

@@ -15,11 +15,11 @@ import torch
 
 from autograder import catalogue, course
 from autograder.core.arguments import tensors_in
-from autograder.graders.collected import Grader, Graders, Verdict, collected
+from autograder.graders.collection import HiddenTest, HiddenTests, Verdict, collect
 from autograder.grading import scoring
 from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.student_check.unit_data import EXAMPLES
-from autograder.student_check.written_values import as_value
+from autograder.student_check.written_values import decode_value
 from tests import released_data
 
 Answer = Callable[..., Any]
@@ -116,9 +116,9 @@ def _by_heart(unit: str, exercise: str) -> Callable[[tuple[Any, ...], dict[str, 
 
     def look_up(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         for call in calls:
-            known = tuple(as_value(one) for one in call["args"])
+            known = tuple(decode_value(one) for one in call["args"])
             if len(known) == len(args) and call.get("named", {}) == named and all(map(_equal, known, args)):
-                return as_value(call["result"])
+                return decode_value(call["result"])
         raise LookupError
 
     return look_up
@@ -197,12 +197,12 @@ def _untouched(arg: Any) -> Any:
     return copy.deepcopy(arg) if isinstance(arg, torch.nn.Module) else arg
 
 
-def _kind(grader: Grader) -> str:
+def _kind(grader: HiddenTest) -> str:
     kinds = {"device": grader.probes_device, "public": grader.is_public, "property": grader.is_property}
     return next((kind for kind, is_so in kinds.items() if is_so), "hidden")
 
 
-def _verdicts(graders: Sequence[Grader], unit: str, exercise: str, name: str, answer: Any) -> dict[str, Verdict]:
+def _verdicts(graders: Sequence[HiddenTest], unit: str, exercise: str, name: str, answer: Any) -> dict[str, Verdict]:
     """Findings of these hidden tests on an answer, by name."""
     candidate = catalogue.Candidate(exercise, name, "", answer)
     examiner = Examiner({unit: {exercise: graders}})
@@ -210,11 +210,11 @@ def _verdicts(graders: Sequence[Grader], unit: str, exercise: str, name: str, an
     return {verdict.grader.name: verdict for verdict in (found.verdicts if found else ())}
 
 
-def _print_findings(graders: Graders, *, every: bool) -> None:
+def _print_findings(graders: HiddenTests, *, every: bool) -> None:
     print(json.dumps([one for unit in course.unit_names() for one in _findings(unit, graders[unit], every=every)]))
 
 
-def _findings(unit: str, of_unit: Mapping[str, Sequence[Grader]], *, every: bool) -> Iterator[dict[str, Any]]:
+def _findings(unit: str, of_unit: Mapping[str, Sequence[HiddenTest]], *, every: bool) -> Iterator[dict[str, Any]]:
     for exercise in course.unit(unit).exercises:
         graders = of_unit[exercise.name]
         elsewhere = [grader for grader in graders if grader.probes_device]
@@ -230,7 +230,7 @@ def _findings(unit: str, of_unit: Mapping[str, Sequence[Grader]], *, every: bool
 
 
 def _finding(
-    unit: str, exercise: course.Exercise, adversary: str, graders: Sequence[Grader], verdicts: list[Verdict]
+    unit: str, exercise: course.Exercise, adversary: str, graders: Sequence[HiddenTest], verdicts: list[Verdict]
 ) -> dict[str, Any]:
     marked = scoring.score(exercise, verdicts, library_calls=set())
     kinds = {grader.name: _kind(grader) for grader in graders}
@@ -251,4 +251,4 @@ def _finding(
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    _print_findings(collected(), every=sys.argv[1:] == ["every"])
+    _print_findings(collect(), every=sys.argv[1:] == ["every"])

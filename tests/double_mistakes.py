@@ -19,7 +19,7 @@ import torch
 
 from autograder import catalogue, course
 from autograder.catalogue import Candidate, can_be_combined, combined, moved
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.grading.examiner import Examiner, Finding, candidate_bench
 from autograder.report import Diagnosis
 
@@ -110,7 +110,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     number, seed, told_of = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1, dict[str, object]()
     with contextlib.redirect_stdout(io.StringIO()):
-        examiner = Examiner(collected())
+        examiner = Examiner(collect())
         for name, pairs in {
             "of one code": drawn(number, seed, of_one_code=True),
             "of two": drawn(number // 2, seed, of_one_code=False),

@@ -16,7 +16,7 @@ from autograder import course
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Operation
 from autograder.graders.backend import Recording
-from autograder.graders.collected import Grader, Graders, collected
+from autograder.graders.collection import HiddenTest, HiddenTests, collect
 from autograder.graders.proxy import StudentProxy
 from autograder.grading.examiner import candidate_bench
 
@@ -62,7 +62,7 @@ def _fields(operation):
     return tuple(getattr(operation, field.name) for field in fields(operation))
 
 
-def _line(grader: Grader) -> Listed:
+def _line(grader: HiddenTest) -> Listed:
     operations = _asked(grader)
     structure = repr([(one.tag, _structure(_fields(one))) for one in operations])
     tensors = [tensor for one in operations for tensor in _tensors(_fields(one))]
@@ -80,7 +80,7 @@ def _line(grader: Grader) -> Listed:
     )
 
 
-def _asked(grader: Grader) -> list[Operation[Any]]:
+def _asked(grader: HiddenTest) -> list[Operation[Any]]:
     # Behind another recording, from which what is drawn by chance is taken away.
     behind = Recording(candidate_bench(grader.unit, None))
     grader.ask(StudentProxy(Recording(behind)))
@@ -119,7 +119,7 @@ def _sum(tensor: torch.Tensor, place: int) -> float:
     return float(tensor.detach().double().nan_to_num(posinf=1e6, neginf=-1e6).flatten() @ weights)
 
 
-def _print_lines(graders: Graders) -> None:
+def _print_lines(graders: HiddenTests) -> None:
     for unit in course.unit_names():
         for exercise in course.unit(unit).exercises:
             for grader in graders[unit][exercise.name]:
@@ -128,4 +128,4 @@ def _print_lines(graders: Graders) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    _print_lines(collected())
+    _print_lines(collect())

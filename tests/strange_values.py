@@ -24,7 +24,7 @@ from autograder.catalogue.transcript import LazyTranscript
 from autograder.core import packing
 from autograder.core.bench import Bench, Operation
 from autograder.core.operations import Call, NamedParameters
-from autograder.graders.collected import Graders, collected
+from autograder.graders.collection import HiddenTests, collect
 from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.grading import scoring
 from autograder.grading.examiner import Examiner, Finding, candidate_bench
@@ -226,7 +226,7 @@ def _tried(unit: course.Unit, every: int) -> Iterator[tuple[course.Exercise, str
                 yield exercise, where, name, twist
 
 
-def _faults(graders: Graders, unit: course.Unit, every: int) -> Iterator[str]:
+def _faults(graders: HiddenTests, unit: course.Unit, every: int) -> Iterator[str]:
     examiner = Examiner(graders)
     solutions = candidate_bench(unit.name, None)
     right = {one.name: examiner.examine(unit.name, one.name, solutions).transcript for one in unit.exercises}
@@ -250,7 +250,7 @@ def main() -> int:
     torch.set_num_threads(1)  # as in a grader process; several wait for each other more than they compute
     every, units = int(sys.argv[1]), list(map(course.unit, sys.argv[2:]))
     found: list[str] = []
-    graders = collected()
+    graders = collect()
     for unit in units:
         for fault in _faults(graders, unit, every):
             found.append(fault)

@@ -114,8 +114,8 @@ def test_a_solution_that_calls_what_its_graders_forbid_is_refused(course, autogr
 
 
 COLLECTING = """
-from autograder.graders.collected import NotCollected, collected
-graders = collected()
+from autograder.graders.collection import NotCollected, collect
+graders = collect()
 print(sorted(graders["{unit}"]))
 try:
     graders["broken"]

@@ -28,13 +28,13 @@ from autograder.course.digests import notebook_digest
 from autograder.course.notebook import joined
 from autograder.course.settings import HandingIn, load
 from autograder.gradebook.course_directory import nbgrader_api
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.reference_trace import packed_numbers
 from autograder.grading.release_misconceptions import released_misconceptions, signatures
 from autograder.pool.process import GradingProcess, GradingRefused
 from autograder.student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, packed_unit
-from autograder.student_check.written_values import packed, shortened
+from autograder.student_check.written_values import pack_numbers, shorten_steps
 from tests import RELEASE, REPOSITORY, SOURCE, released_data
 
 from .graders import listed
@@ -224,7 +224,7 @@ def test_the_points_of_written_questions_are_released(unit):
 @pytest.fixture(scope="module")
 def examples():
     """By unit, what its graders ask, as it is written for the release."""
-    graders = collected()
+    graders = collect()
     return cache(
         lambda unit: {name: public_examples.examples_of(unit, list(its)) for name, its in graders[unit].items()}
     )
@@ -241,7 +241,7 @@ def test_the_notebooks_and_the_examples_are_what_is_built_now(tmp_path, examples
     assert nbgrader_api(tmp_path).generate_assignment(unit, force=True, create=True)["success"]
     assert (tmp_path / "release" / unit / name).read_bytes() == (RELEASE / unit / name).read_bytes()
     built = {
-        exercise: {**of, "examples": [{**one, "steps": shortened(one["steps"])} for one in of["examples"]]}
+        exercise: {**of, "examples": [{**one, "steps": shorten_steps(one["steps"])} for one in of["examples"]]}
         for exercise, of in examples(unit).items()
     }
     released = copy.deepcopy(released_data(unit)[EXAMPLES])
@@ -321,7 +321,7 @@ def test_sums_that_another_processor_rounds_differently_are_no_change(judged):
 @pytest.mark.parametrize(("kind", "last", "more"), [("float32", 2e-7, 1e-5), ("float64", 3e-16, 1e-10)])
 def test_results_that_another_processor_rounds_differently_are_no_change(judged, kind, last, more):
     def result(*numbers, shape=2):
-        return {"result": {"shape": [shape], "dtype": kind, "packed": packed(numbers, kind)}}
+        return {"result": {"shape": [shape], "dtype": kind, "packed": pack_numbers(numbers, kind)}}
 
     def short(number):
         return {"args": [{"shape": [1], "dtype": kind, "values": [number]}]}

@@ -10,10 +10,10 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 from autograder import catalogue, course
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.grading import public_examples
-from autograder.student_check.showing import Account, Line, account, as_text
-from autograder.student_check.tried import Outcome, Tried, outcome
+from autograder.student_check.account import Account, Line, account, as_text
+from autograder.student_check.run_examples import ExampleResult, Outcome, run_examples
 from tests import RELEASE
 
 from .test_student_check import Notebook
@@ -134,7 +134,9 @@ def test_the_most_important_finding_comes_first():
     ]
     found = Outcome("softmax", 3.0)
     kinds = [{"aspect": "dtype"}, {"aspect": "value"}, {"frames": [("softmax", 2, "return x")]}]
-    found.tried = [Tried(example, problem="wrong", **kind) for example, kind in zip(examples, kinds, strict=True)]
+    found.tried = [
+        ExampleResult(example, problem="wrong", **kind) for example, kind in zip(examples, kinds, strict=True)
+    ]
     for expected in ("error", "value", "dtype"):
         assert finding_of(found).statement == expected
         found.tried.pop()
@@ -157,11 +159,11 @@ def test_a_long_line_and_many_prints_are_cut():
 
 def test_points_are_those_of_what_is_tried():
     """Tests without an example are not counted as passed."""
-    tests = collected()[UNIT]["softmax"]
+    tests = collect()[UNIT]["softmax"]
     of = {"points": 4, **public_examples.examples_of(UNIT, tests)}
     not_tried = of["examples"].pop()
     weight = sum(test.points for test in tests)
     of["not_tried"] = [{key: not_tried[key] for key in ("statement", "weight", "public")}]
-    found = outcome(Notebook(UNIT).names, "softmax", of, [])
+    found = run_examples(Notebook(UNIT).names, "softmax", of, [])
     assert found.earned == found.tried_points == pytest.approx(4 * (1 - not_tried["weight"] / weight), abs=0.005)
     assert found.score == 4

@@ -14,7 +14,7 @@ from autograder.core.arguments import Arguments
 from autograder.core.comparison import Expected, Mismatch, assert_close, describe
 from autograder.core.faults import Unusable
 from autograder.core.operations import Build, Call, NamedParameters
-from autograder.core.packing import Tensors, as_it_arrives
+from autograder.core.packing import Tensors, round_trip
 from autograder.graders.budget import MAX_RESPONSE_BYTES, ResponseBudget
 from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.sandbox.failures import Crashed, TimedOut
@@ -89,7 +89,7 @@ def test_more_than_an_answer_may_have_is_refused_before_it_is_read():
 
 
 def test_a_result_that_is_far_too_large_is_said_so():
-    (value,) = as_it_arrives([torch.zeros(4000, 4000)])
+    (value,) = round_trip([torch.zeros(4000, 4000)])
     with pytest.raises(Mismatch) as seen:
         assert_close(value, Expected(torch.zeros(3), 1e-5))
     assert "shape (4000, 4000), far larger than any that this exercise asks for" in str(seen.value)
@@ -105,7 +105,7 @@ def test_every_type_of_tensor_is_compared_or_named(dtype):
     if value is None:
         quantized = dtype if dtype in (torch.qint8, torch.quint8, torch.qint32) else torch.quint8
         value = torch.quantize_per_tensor(torch.zeros(2, 3), 0.1, 0, quantized)
-    arrived = as_it_arrives(value)
+    arrived = round_trip(value)
     if isinstance(arrived, torch.Tensor):
         assert arrived.dtype == dtype
         with contextlib.suppress(Mismatch):
@@ -117,7 +117,7 @@ def test_every_type_of_tensor_is_compared_or_named(dtype):
 @pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "mkldnn"])
 @pytest.mark.filterwarnings("ignore")
 def test_every_layout_is_named(layout):
-    said = describe(as_it_arrives(kinds()[layout](torch.ones(4, 4))))
+    said = describe(round_trip(kinds()[layout](torch.ones(4, 4))))
     assert said.startswith("a tensor of layout ")
     assert said.endswith(layout)
 
@@ -130,13 +130,13 @@ def test_every_layout_is_named(layout):
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore")
 def test_what_cannot_be_sent_is_said_to_be_what_it_is(kind, said):
-    assert describe(as_it_arrives(kinds()[kind](torch.ones(4, 4)))) == said
+    assert describe(round_trip(kinds()[kind](torch.ones(4, 4)))) == said
 
 
 @pytest.mark.parametrize("view", ["conjugate", "negative view"])
 def test_what_a_view_shows_is_what_arrives(view):
     value = kinds()[view](torch.arange(4.0))
-    assert torch.equal(as_it_arrives(value), value)
+    assert torch.equal(round_trip(value), value)
 
 
 def test_a_parameter_that_cannot_be_compared_is_named():
@@ -182,24 +182,24 @@ def test_no_grader_fails_at_a_strange_value(units):
 
 DIAGNOSING_FAILS = """
 from autograder import catalogue, course
-from autograder.diagnosis.transcript import LazyTranscript
+from autograder.catalogue.transcript import LazyTranscript
 from autograder.pool.requests import LearnMisconceptions
 from autograder.grading.examiner import Examiner
 from autograder.grading.service import _answer
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.grading.submission import NotebookGrading
 from autograder.report import Conditions
 from tests.fuzz.hostile import HostileParent
 
 unit = course.unit("dot_product_attention")
 parent = HostileParent(lambda request, tensors: b"")
-grading = NotebookGrading(Examiner(collected()), parent, Conditions("cpu", "none", []))
+grading = NotebookGrading(Examiner(collect()), parent, Conditions("cpu", "none", []))
 mistake = next(iter(catalogue.misconceptions(unit.name).values()))
 named = grading.grade_candidate(unit, mistake).exercises[0]
 LazyTranscript.__iter__ = lambda self: 1 / 0
 nameless = grading.grade_candidate(unit, mistake).exercises[0]
 print(named.diagnosis.name == mistake.name, nameless.diagnosis, nameless.status, named.score == nameless.score)
-print(_answer(grading, collected(), LearnMisconceptions(unit.name)))
+print(_answer(grading, collect(), LearnMisconceptions(unit.name)))
 """
 
 

@@ -19,15 +19,15 @@ from torch.utils.flop_counter import FlopCounterMode
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
 from autograder.core.comparison import Expected, Mismatch, Unproven, assert_close
-from autograder.core.cost import of_call
-from autograder.core.countable import LEFT, OPERATOR, THREAD, UNSEEN, Countable
-from autograder.graders.collected import Verdict
+from autograder.core.cost import LEFT, OPERATOR, THREAD, UNSEEN, measure_cost
+from autograder.core.countable import SealedCostCounter
+from autograder.graders.collection import Verdict
+from autograder.graders.fixtures import Reference
 from autograder.graders.proxy import StudentProxy
-from autograder.graders.reference import Reference
 from autograder.graders.statements import assert_costs_no_more, assert_dtype_kept, assert_follows_device
 from autograder.grading.released_steps import as_json
 from autograder.grading.scoring import score
-from autograder.student_check.judgement import judged
+from autograder.student_check.judgement import judge_example
 
 torch.set_num_threads(1)  # as in a grading process
 T, HD = 32, 2
@@ -36,7 +36,7 @@ Q, K, V = torch.randn(3, T, HD, generator=torch.Generator().manual_seed(0)).unbi
 
 def cost(call, *args, of=None):
     """Return the cost of a call; its lines are those of this file."""
-    return of_call(call, Arguments(args), of or call, lambda file: file == __file__, counting=Countable).cost
+    return measure_cost(call, Arguments(args), of or call, lambda file: file == __file__, counting=SealedCostCounter).cost
 
 
 def line_of(call):
@@ -337,20 +337,24 @@ def test_what_a_call_keeps_can_be_used_after_it():
         hidden = masks.setdefault(len(q), torch.ones(len(q), len(q), dtype=torch.bool).triu(1))
         return (q @ k.T).masked_fill(hidden, -torch.inf).softmax(-1) @ v
 
-    counted = of_call(causal, Arguments((Q, K, V)), causal, lambda file: False, counting=Countable).value
+    counted = measure_cost(causal, Arguments((Q, K, V)), causal, lambda file: False, counting=SealedCostCounter).value
     q = Q.clone().requires_grad_()
     later = causal(q, K, V)
     later.sum().backward()
     assert type(later) is type(counted) is torch.Tensor
     assert_close(later.detach(), Expected(counted.double(), 1e-6))
-    assert of_call(causal, Arguments((Q, K, V)), causal, lambda file: False, counting=Countable).cost.operations
+    assert measure_cost(
+        causal, Arguments((Q, K, V)), causal, lambda file: False, counting=SealedCostCounter
+    ).cost.operations
 
 
 def test_what_sealed_tensors_cannot_do_is_done_with_others():
     def in_numpy(q, k, v):
         return torch.from_numpy(q.numpy() @ k.numpy().T @ v.numpy())
 
-    found = of_call(in_numpy, Arguments((Q, K, V)), in_numpy, lambda file: file == __file__, counting=Countable)
+    found = measure_cost(
+        in_numpy, Arguments((Q, K, V)), in_numpy, lambda file: file == __file__, counting=SealedCostCounter
+    )
     assert (found.cost.uncounted.of, found.cost.uncounted.line) == (LEFT, line_of(in_numpy))
     assert_close(found.value, Expected((Q @ K.T @ V).double(), 1e-4))
 
@@ -466,9 +470,9 @@ def test_the_check_says_the_same():
     args = [as_json(one, 6) for one in (Q, K, V)]
     step = {"operation": "cost", "name": "f", "args": args, "limits": {"largest": 512}}
     example = {"looks_at": ["cost"], "steps": [step]}
-    judged({"f": lambda q, k, v: v * 2}, example)
+    judge_example({"f": lambda q, k, v: v * 2}, example)
     with pytest.raises(Mismatch, match=r"There is a tensor of shape \(32, 32\): 1,024 numbers; 512 are enough."):
-        judged({"f": by_matmul}, example)
+        judge_example({"f": by_matmul}, example)
 
 
 def grader(name, points, **kinds):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.core.complaints import meant
+from autograder.core.complaints import explain_error
 
 X = torch.ones
 PRODUCTS = {
@@ -31,7 +31,7 @@ OTHERS = {
 def said_of(wrong):
     with pytest.raises(RuntimeError) as raised:
         wrong()
-    return meant(str(raised.value))
+    return explain_error(str(raised.value))
 
 
 @pytest.mark.parametrize(("wrong", "met"), PRODUCTS.values(), ids=PRODUCTS)

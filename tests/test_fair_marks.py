@@ -14,11 +14,11 @@ from autograder.core.comparison import Mismatch
 from autograder.core.complaints import RESULT_NOT_FINITE
 from autograder.core.operations import Call
 from autograder.course.cells import filled_in
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.grading import scoring
 from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.grading.public_examples import example
-from autograder.student_check.judgement import judged
+from autograder.student_check.judgement import judge_example
 
 from . import sampling
 from .graders import listed
@@ -38,7 +38,7 @@ CLASSES = [(unit, name) for unit, name in EXERCISES if name[0].isupper() and nam
 
 @pytest.fixture(scope="module")
 def examiner():
-    return Examiner(collected())
+    return Examiner(collect())
 
 
 def share(examiner, unit, exercise, code):
@@ -220,7 +220,7 @@ def test_linear_attention_is_compared_only_where_its_denominator_is_at_least_1(e
 def test_the_check_compares_linear_attention_as_closely_as_marking_does():
     examples = {
         grader.name: example(UNIT_7, grader)
-        for grader in collected()[UNIT_7][LINEAR]
+        for grader in collect()[UNIT_7][LINEAR]
         if grader.name in ("test_float64_stays_exact", "test_vanishing_features")
     }
     assert {step["close"] for step in examples["test_float64_stays_exact"]["steps"]} == {1e-5}
@@ -233,5 +233,5 @@ def test_the_check_compares_linear_attention_as_closely_as_marking_does():
     }
     for name, problem in problems.items():
         with pytest.raises(Mismatch, match=problem):
-            judged({LINEAR: wrong[name].answer}, finite)
-    judged({LINEAR: divided_by(SAFE[0]).answer}, finite)
+            judge_example({LINEAR: wrong[name].answer}, finite)
+    judge_example({LINEAR: divided_by(SAFE[0]).answer}, finite)

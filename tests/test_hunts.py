@@ -18,13 +18,13 @@ from autograder.core.comparison import describe
 from autograder.core.counterexample import (
     APART,
     MOST_NUMBERS,
-    HuntTarget,
+    CounterexampleTarget,
+    judge_input,
     packed_function,
-    shown_by,
     unpacked_function,
 )
 from autograder.course.notebook import joined
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.grading import release_data
 from autograder.grading.released_steps import NotReleasable
 from autograder.student_check.unit_data import EXAMPLES, zip_file
@@ -42,7 +42,7 @@ IMPORTS = "import torch\nfrom attention_check import buggy\n"
 
 @pytest.fixture(scope="module")
 def graders():
-    return collected()
+    return collect()
 
 
 def hunted(graders, unit, hunt):
@@ -59,7 +59,7 @@ def test_every_hunt_is_one_to_the_graders_too(graders):
 # What an input is judged by
 
 
-PREY = HuntTarget("merge", ("x: b h T hd",), hides=("T=1", "x alike turned h T"))
+PREY = CounterexampleTarget("merge", ("x: b h T hd",), hides=("T=1", "x alike turned h T"))
 
 
 def wrong_merge(x):
@@ -71,7 +71,7 @@ def right_merge(x):
 
 
 def judged(given, target=PREY, wrong=wrong_merge, right=right_merge):
-    return shown_by(given, target, wrong, right, describe, "Yours")
+    return judge_input(given, target, wrong, right, describe, "Yours")
 
 
 TOLD = {
@@ -150,7 +150,7 @@ def test_infinity_and_nan_on_both_sides_are_no_difference():
 
 
 def test_several_tensors_have_their_sizes_in_common():
-    target = HuntTarget("scores", ("queries: Tq d", "keys: Tk d", "mask: Tq Tk bool"))
+    target = CounterexampleTarget("scores", ("queries: Tq d", "keys: Tk d", "mask: Tq Tk bool"))
     ones, mask = torch.ones(1, 2), torch.ones(1, 1, dtype=torch.bool)
 
     def of(*given):
@@ -173,7 +173,7 @@ def test_why_is_the_same_for_inputs_that_fail_alike():
     assert judged(one).why == judged(other).why == "alike: T=1"
     symmetric = torch.tensor([[[[1.0], [2.0]], [[2.0], [3.0]]]])
     assert judged(symmetric).why == judged(symmetric * 7).why == "alike: x alike turned h T"
-    zeros = HuntTarget("merge", ("x: b h T hd",), hides=("x all 0", "x alike"))
+    zeros = CounterexampleTarget("merge", ("x: b h T hd",), hides=("x all 0", "x alike"))
     assert judged(torch.zeros(1, 2, 3, 1), zeros).why == "alike: x all 0"
     assert judged(torch.ones(1, 2, 3, 1), zeros).why == "alike: x alike"
 
@@ -289,7 +289,7 @@ def test_no_released_text_shows_its_lines(graders, unit, hunt):
 def test_only_the_hunted_mistake_is_carried(unit, hunt):
     data = json.dumps(released_data(unit)[EXAMPLES])
     assert data.count('"wrong": {"code"') == len(hunts(unit))
-    assert hunted(collected(), unit, hunt).mistake not in data
+    assert hunted(collect(), unit, hunt).mistake not in data
 
 
 def test_a_name_that_is_not_hunted_is_said():

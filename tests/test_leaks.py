@@ -14,12 +14,12 @@ from autograder import catalogue, course
 from autograder.build import release_files
 from autograder.core.operations import Call, LoadParameters
 from autograder.course.cells import filled_in
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.graders.proxy import StudentProxy
 from autograder.grading.examiner import candidate_bench
 from autograder.grading.messages import without_folders
 from autograder.student_check.unit_data import EXAMPLES, MISTAKES, STEPS, data_file
-from autograder.student_check.written_values import as_value
+from autograder.student_check.written_values import decode_value
 from tests import RELEASE, REPOSITORY, released_data
 
 UNIT = "self_attention"
@@ -187,7 +187,7 @@ class Kept:
 def released_values(plain):
     """Every value that the released examples hold."""
     if isinstance(plain, dict) and ("plain" in plain or ("shape" in plain and "sums" not in plain)):
-        yield as_value(plain)
+        yield decode_value(plain)
     elif isinstance(plain, dict | list):
         for one in plain.values() if isinstance(plain, dict) else plain:
             yield from released_values(one)
@@ -200,7 +200,7 @@ def tells(tensor):
 
 @pytest.fixture(scope="module")
 def graders():
-    return collected()
+    return collect()
 
 
 @pytest.mark.parametrize("unit", course.unit_names())

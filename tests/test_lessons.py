@@ -22,7 +22,7 @@ from autograder.classroom.class_folder import new_course
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
 from autograder.student_check import predictions
-from autograder.student_check.predictions import NOT_GUESSED, said_of_guess, wanted
+from autograder.student_check.predictions import NOT_GUESSED, answer_guess, required_kind
 from autograder.student_check.unit_data import data_file, zip_file
 from tests import CHECK, RELEASE
 
@@ -100,44 +100,44 @@ def numbered(cases):
 
 @pytest.mark.parametrize(("name", "value"), numbered(RIGHT))
 def test_a_right_guess_is_told_so_and_why(name, value):
-    assert said_of_guess(GUESSES, name, value) == ("Yes.", GUESSES[name]["because"])
+    assert answer_guess(GUESSES, name, value) == ("Yes.", GUESSES[name]["because"])
 
 
 @pytest.mark.parametrize(("name", "value"), numbered(WRONG))
 def test_another_guess_is_told_what_is_right(name, value):
-    assert said_of_guess(GUESSES, name, value) == ("Not quite.", GUESSES[name]["because"])
+    assert answer_guess(GUESSES, name, value) == ("Not quite.", GUESSES[name]["because"])
 
 
 def test_a_word_that_is_no_choice_is_not_judged():
     guesses = {"reversing": {"answer": "anti-diagonal", "because": "So.", "instead": [("the diagonal", "No.")]}}
     for value in ("Antidiagonal", "anti diagonal."):
-        assert said_of_guess(guesses, "reversing", value) == ("Yes.", "So.")
-    assert said_of_guess(guesses, "reversing", "diagonal") == ("Not quite.", "No.")
-    title, said = said_of_guess(guesses, "reversing", "banana")
+        assert answer_guess(guesses, "reversing", value) == ("Yes.", "So.")
+    assert answer_guess(guesses, "reversing", "diagonal") == ("Not quite.", "No.")
+    title, said = answer_guess(guesses, "reversing", "banana")
     assert (title, said) == ("", 'The answers to choose from are `"anti-diagonal"`, `"the diagonal"`.')
 
 
 @pytest.mark.parametrize(("name", "value"), numbered(OF_ANOTHER_KIND))
 def test_a_guess_of_another_kind_is_told_which_is_wanted(name, value):
-    assert said_of_guess(GUESSES, name, value) == ("", wanted(GUESSES[name]["answer"]))
+    assert answer_guess(GUESSES, name, value) == ("", required_kind(GUESSES[name]["answer"]))
 
 
 def test_one_particular_wrong_guess_has_a_sentence_of_its_own():
-    assert said_of_guess(GUESSES, "count", 6) == ("Not quite.", "Not all of them.")
-    assert said_of_guess(GUESSES, "shape", torch.Size([3, 6])) == ("Not quite.", "The other way round.")
+    assert answer_guess(GUESSES, "count", 6) == ("Not quite.", "Not all of them.")
+    assert answer_guess(GUESSES, "shape", torch.Size([3, 6])) == ("Not quite.", "The other way round.")
 
 
 @pytest.mark.parametrize("name", GUESSES)
 @pytest.mark.parametrize("value", [..., [...], [..., ...]])
 def test_as_released_it_says_what_to_do(name, value):
-    assert said_of_guess(GUESSES, name, value) == ("", NOT_GUESSED)
+    assert answer_guess(GUESSES, name, value) == ("", NOT_GUESSED)
 
 
 def test_a_name_that_is_none_is_told_which_there_are():
     for name in ("cuont", "", 4, None, ["count"], Strange()):
-        _, said = said_of_guess(GUESSES, name, 4)
+        _, said = answer_guess(GUESSES, name, 4)
         assert said.startswith("This notebook has these guesses: `count`, `large`")
-        assert said_of_guess({}, name, 4) == ("", "This notebook has no guesses.")
+        assert answer_guess({}, name, 4) == ("", "This notebook has no guesses.")
 
 
 _anything = st.recursive(
@@ -148,7 +148,7 @@ _anything = st.recursive(
 
 @given(st.sampled_from([*GUESSES]), _anything)
 def test_no_value_is_an_exception(name, value):
-    first, why = said_of_guess(GUESSES, name, value)
+    first, why = answer_guess(GUESSES, name, value)
     assert first in ("Yes.", "Not quite.", "")
     assert why
 
@@ -167,14 +167,14 @@ def test_hints_come_one_at_a_time_and_then_say_what_else_to_do():
     assert said[3][1][3].startswith("There are no more.")
     assert 'check("hinted")' in said[3][1][3]
     assert predictions.next_hint(held, "hinted_later")[1] == ["1. a"]
-    assert predictions.said_of_hints(held)[1] == ["`hinted`: 3 of 3", "`hinted_later`: 1 of 3"]
+    assert predictions.hint_overview(held)[1] == ["`hinted`: 3 of 3", "`hinted_later`: 1 of 3"]
     for name in ("hintd", 3, None, [], Strange()):
         assert predictions.next_hint(held, name) == (
             "",
             ["There are hints for these exercises: `hinted`, `hinted_later`."],
         )
     assert predictions.next_hint({}, "hinted") == ("", ["This notebook has no hints."])
-    assert predictions.said_of_hints({}) == ("This notebook has no hints.", [])
+    assert predictions.hint_overview({}) == ("This notebook has no hints.", [])
 
 
 SOLUTIONS = '''

@@ -11,10 +11,10 @@ from autograder.core import complaints
 from autograder.core.comparison import Mismatch, assert_close, golden
 from autograder.core.device_probe import ELSEWHERE, MIXED
 from autograder.core.judgement import assert_arrived, assert_devices, assert_dtype, assert_gradient, assert_unchanged
-from autograder.core.lost_aspects import Asked, where_lost
+from autograder.core.lost_aspects import TracedCall, find_lost_aspect
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
-from autograder.student_check.fault_location import line_told
+from autograder.student_check.fault_location import fault_message
 from autograder.student_check.unit_data import STEPS, data_file, packed_unit
 
 from .located.edits import right_sources
@@ -117,8 +117,8 @@ def lost(kind, source):
     aspect, details = ASPECTS[kind]
     answer = defined(unit, exercise, source)
     cases = trace_cases(unit, exercise)
-    asked = [Asked(answer, case.arguments, case.built, case.parameters, case.through) for case in cases]
-    return [one.line for one in (where_lost(aspect, details, each, FILE.__eq__) for each in asked) if one]
+    asked = [TracedCall(answer, case.arguments, case.built, case.parameters, case.through) for case in cases]
+    return [one.line for one in (find_lost_aspect(aspect, details, each, FILE.__eq__) for each in asked) if one]
 
 
 @pytest.mark.parametrize("kind", WRONG)
@@ -178,7 +178,7 @@ def test_marking_and_the_check_say_the_same(kind, marker, tmp_path):
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     names = dict(vars(inspect.getmodule(catalogue.solutions(unit)[exercise].answer)))
     exec(compile(source, file, "exec"), names)
-    assert line_told(names, exercise, data, [ASPECTS[kind]], is_wrong=False) == told.told
+    assert fault_message(names, exercise, data, [ASPECTS[kind]], is_wrong=False) == told.told
 
 
 def test_what_is_not_asked_is_not_told(marker):

@@ -9,9 +9,9 @@ import torch
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
 from autograder.core.faults import CELL_PREFIX
-from autograder.core.operations import WatchRun
+from autograder.core.operations import TraceRun
 from autograder.core.packing import ProtocolError
-from autograder.core.tracing import MAX_MADE, Made, Run, Watch, packed, watched
+from autograder.core.run_trace import MAX_MADE, Run, RunTracer, TracedTensor, pack_run, trace_run
 from autograder.graders.decoding import decode_trace
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
@@ -192,7 +192,7 @@ def test_two_slices_of_an_argument_are_not_made_of_each_other():
     source = "def f(x):\n    first, second = x[0], x[1]\n    x[0] = 0\n    return x + 1"
     scope = {}
     exec(compile(source, FILE, "exec"), scope)
-    run = watched(lambda: scope["f"](torch.ones(2, 3)), Watch(FILE.__eq__, {}))
+    run = trace_run(lambda: scope["f"](torch.ones(2, 3)), RunTracer(FILE.__eq__, {}))
     operators = [one.operator for one in run.made]
     assert operators[:2] == ["select", "select"]
     assert [run.made[0].inputs, run.made[1].inputs] == [(), ()]
@@ -211,19 +211,19 @@ def test_a_run_is_bounded():
     source = "def f(x):\n    for _ in range(2000):\n        x = x + 1\n    return x"
     scope = {}
     exec(compile(source, FILE, "exec"), scope)
-    run = watched(lambda: scope["f"](torch.zeros(3000)), Watch(FILE.__eq__, {}))
+    run = trace_run(lambda: scope["f"](torch.zeros(3000)), RunTracer(FILE.__eq__, {}))
     assert len(run.made) == MAX_MADE
     assert sum(one.values.numel() for one in run.made) <= 60_000
-    assert decode_trace(packed(run)).result[0].tolist() == [2000.0] * 3000
+    assert decode_trace(pack_run(run)).result[0].tolist() == [2000.0] * 3000
 
 
 def test_a_run_arrives_as_it_was():
     made = [
-        Made(FILE, 3, "mm", torch.rand(2, 3).double(), (), 8),
-        Made(FILE, 4, "t", torch.rand(3, 1, 2).double(), (0,), 4),
+        TracedTensor(FILE, 3, "mm", torch.rand(2, 3).double(), (), 8),
+        TracedTensor(FILE, 4, "t", torch.rand(3, 1, 2).double(), (0,), 4),
     ]
     run = Run(made, (torch.ones(2),), None, (FILE, 4))
-    came = decode_trace(packed(run))
+    came = decode_trace(pack_run(run))
     for one, other in zip(came.made, made, strict=True):
         assert (one.file, one.line, one.operator, one.inputs, one.place) == (
             other.file, other.line, other.operator, other.inputs, other.place
@@ -232,7 +232,7 @@ def test_a_run_arrives_as_it_was():
     assert (came.returned, came.error) == ((FILE, 4), None)
 
 
-WHOLE = packed(Run([Made(FILE, 3, "mm", torch.rand(2, 3).double(), (), 8)], torch.ones(2), None, (FILE, 3)))
+WHOLE = pack_run(Run([TracedTensor(FILE, 3, "mm", torch.rand(2, 3).double(), (), 8)], torch.ones(2), None, (FILE, 3)))
 MARKS = WHOLE[2]
 
 
@@ -296,7 +296,8 @@ def test_a_run_of_strange_numbers_tells_nothing(number):
     """Numbers alone never make a fault of ours; a worker that always says the same cannot be mended."""
     _, right = known("self_attention", "SelfAttention_v1")[0]
     made = [
-        Made(FILE, n + 1, "mm", torch.full((5, 4), number).double(), tuple(range(n))[-16:], 0) for n in range(MAX_MADE)
+        TracedTensor(FILE, n + 1, "mm", torch.full((5, 4), number).double(), tuple(range(n))[-16:], 0)
+        for n in range(MAX_MADE)
     ]
     run = Run(made, torch.full((5, 4), number), None, (FILE, 1))
     assert locate(right, lambda _: run) is None
@@ -333,7 +334,7 @@ def test_a_run_with_something_replaced_is_sent_whole():
     scope = {"torch": torch}
     exec(compile(right_sources()[*key, "attention_scores"], f"{CELL_PREFIX}attention_scores", "exec"), scope)
     case = trace_cases(*key)[0]
-    asked = WatchRun(case.exercise, Arguments(case.arguments))
+    asked = TraceRun(case.exercise, Arguments(case.arguments))
     whole = decode_trace(asked.on(Bench(scope)))
     last = len(whole.made) - 1
     new = torch.zeros_like(whole.made[last].values).float()

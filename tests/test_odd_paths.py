@@ -16,7 +16,7 @@ from autograder.course.folder import use
 from autograder.gradebook import database
 from autograder.gradebook.course_directory import course_directory, nbgrader_api
 from autograder.gradebook.roster import may_be_graded
-from autograder.graders import collected
+from autograder.graders import collection
 from tests import REPOSITORY
 
 from . import forked_command
@@ -108,7 +108,7 @@ def test_hidden_graders_are_found(tmp_path):
 
     def names():
         use(place)
-        return sorted(collected.collected()["normalisation"])
+        return sorted(collection.collect()["normalisation"])
 
     ended, said = in_a_fork(names)
     assert ended == 0, said

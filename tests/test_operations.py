@@ -8,6 +8,7 @@ import torch
 
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
+from autograder.core.edit_trials import Redefine, TryEdits
 from autograder.core.observation import Observation
 from autograder.core.operations import (
     OPERATIONS,
@@ -15,8 +16,8 @@ from autograder.core.operations import (
     BlocksCall,
     Build,
     Call,
+    FindLostAspect,
     KindOf,
-    LineOfAspect,
     LoadParameters,
     ManualSeed,
     MeasureCost,
@@ -25,10 +26,9 @@ from autograder.core.operations import (
     Read,
     TimedCall,
     ToDtype,
+    TraceRun,
     Train,
-    WatchRun,
 )
-from autograder.core.trials import Redefine, TryEdits
 from autograder.graders.decoding import Answer, decode
 from autograder.sandbox.failures import Crashed
 from autograder.sandbox.worker import protocol
@@ -66,9 +66,9 @@ ASKED = [
     Assemble({"W": (3, 4)}, computes="torch.softmax(x @ x.T, dim=-1) @ x @ W"),
     Call("called", INPUTS, (torch.ones(2, 4),), ((0, 3),)),
     Call("joined_twice", Arguments(([torch.ones(2), torch.zeros(1)],)), once=True),
-    LineOfAspect("f", INPUTS, None, None, (), "writes", ("0",)),
-    WatchRun("f", INPUTS),
-    WatchRun("Linear", INPUTS, (3, 2), {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}),
+    FindLostAspect("f", INPUTS, None, None, (), "writes", ("0",)),
+    TraceRun("f", INPUTS),
+    TraceRun("Linear", INPUTS, (3, 2), {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}),
     Redefine((("f", "def f(x):\n    return x + 1\n", "f", 1),)),
     Call("f", INPUTS),
     TryEdits(

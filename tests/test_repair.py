@@ -18,12 +18,11 @@ from msgspec.structs import replace
 from autograder import catalogue, course
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
-from autograder.core.fingerprint import are_close, print_of
+from autograder.core.edit_trials import Redefine, TryEdits, equal_fingerprints, fingerprint
 from autograder.core.operations import Call
-from autograder.core.trials import Redefine, TryEdits
 from autograder.course.cells import code_cells, filled_in
 from autograder.course.notebook import parse
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.grading.examiner import Examiner
 from autograder.grading.inverses import inverse_edits, inverses
@@ -146,8 +145,8 @@ def test_variants_that_raise_or_never_end_do_not_stop_the_others():
     bodies = ["return y", "while True: pass", "return (", "return 2 * x"]
     variants = tuple((("f", f"def f(x):\n    {body}\n", "cell", 1),) for body in bodies)
     prints = bench.ask(TryEdits(variants, (Call("f", INPUTS),)))
-    expected = print_of(Bench({"f": lambda x: x + x}).ask(Call("f", INPUTS)))
-    assert are_close(prints[:, 0], expected).tolist() == [False, False, False, True]
+    expected = fingerprint(Bench({"f": lambda x: x + x}).ask(Call("f", INPUTS)))
+    assert equal_fingerprints(prints[:, 0], expected).tolist() == [False, False, False, True]
     assert prints[0, 0, 0] < 0
     assert prints[1, 0, 0] <= 0
 
@@ -156,7 +155,7 @@ def test_variants_that_raise_or_never_end_do_not_stop_the_others():
     "other", [torch.tensor([2.0, 1.0]), torch.tensor([1.0, 2.0]).double(), [1.0, 2.0], torch.ones(2, 1)]
 )
 def test_prints_differ(other):
-    assert not are_close(print_of(other), print_of(torch.tensor([1.0, 2.0])))
+    assert not equal_fingerprints(fingerprint(other), fingerprint(torch.tensor([1.0, 2.0])))
 
 
 @cache
@@ -270,7 +269,7 @@ def test_code_that_never_ends_when_it_is_edited_costs_only_the_repair(marker):
 
 def test_equal_code_is_searched_once_and_verified_for_each_submission(fork_server):
     unit = course.unit("self_attention")
-    exercise, examiner, cache, searches = unit.exercise("scaled_softmax"), Examiner(collected()), RepairCache(), []
+    exercise, examiner, cache, searches = unit.exercise("scaled_softmax"), Examiner(collect()), RepairCache(), []
 
     def start(cells, *, is_alone=False):
         searches.extend([cells] * is_alone)

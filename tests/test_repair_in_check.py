@@ -19,7 +19,7 @@ from autograder import catalogue
 from autograder.build.release_files import zipped_modules
 from autograder.student_check.check import StudentCheck
 from autograder.student_check.repair_process import COMPLETE
-from autograder.student_check.repair_request import in_words
+from autograder.student_check.repair_request import describe_repairs
 from autograder.student_check.unit_data import SHOW_REPAIR, data_file, data_of, read_unit
 from tests import RELEASE
 
@@ -231,11 +231,11 @@ def repair(*lines, subject="a number"):
     ],
 )
 def test_several_repairs_in_words(repairs, message):
-    assert in_words([*repairs, COMPLETE], more=True, shows_repair=False).startswith(message)
+    assert describe_repairs([*repairs, COMPLETE], more=True, shows_repair=False).startswith(message)
 
 
 def test_a_search_that_ends_with_its_time_says_so():
-    words = [in_words(repairs, more=False, shows_repair=False) for repairs in ([], [repair(12)])]
+    words = [describe_repairs(repairs, more=False, shows_repair=False) for repairs in ([], [repair(12)])]
     assert words == [
         "In the time for it, no single change was found that makes all examples pass.",
         "One change in line 12 makes all examples pass; changes of other lines were not all tried.",

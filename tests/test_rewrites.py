@@ -10,7 +10,7 @@ import pytest
 
 from autograder import catalogue
 from autograder.catalogue import Candidate, Code, Edit
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.grading.examiner import Examiner
 from benchmarks import rewrites
 from benchmarks.rewrite_operators import KINDS
@@ -59,7 +59,7 @@ def test_a_helper_of_a_class_is_a_method():
 
 @pytest.fixture(scope="module")
 def examiner():
-    return Examiner(collected())
+    return Examiner(collect())
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -18,13 +18,13 @@ from autograder import catalogue, course
 from autograder.catalogue.golden_record import check_part
 from autograder.catalogue.mutation_report import check_verdict, released_check
 from autograder.core import dropout
-from autograder.core.tracing import Run
-from autograder.graders.collected import collected
+from autograder.core.run_trace import Run
+from autograder.graders.collection import collect
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.release_misconceptions import MOST_SENTENCES
 from autograder.grading.trace_cases import trace_cases
-from autograder.student_check.fault_location import known_cases, known_right, line_told
-from autograder.student_check.tried import as_in_a_new_notebook, outcome
+from autograder.student_check.fault_location import fault_message, read_cases, read_trace
+from autograder.student_check.run_examples import new_notebook_state, run_examples
 from autograder.student_check.unit_data import EXAMPLES, MISTAKES, STEPS, WRITTEN, data_file
 from solutions.six_words import SIX_WORDS
 from tests import RELEASE, REPOSITORY, released_data
@@ -65,7 +65,7 @@ class Notebook:
 
 
 def module_of(unit, name):
-    """A module of the released check, such as `tried`."""
+    """A module of the released check, such as `run_examples`."""
     return importlib.import_module(f"{released_check(unit).check.__module__.rpartition('.')[0]}.{name}")
 
 
@@ -175,14 +175,14 @@ WRONG_WITH_DROPOUT = {
 def test_the_check_is_right_about_dropout(kind):
     """The examples as they are made now, one of dropout alone."""
     (right, wrong), said = WRONG_WITH_DROPOUT[kind]
-    graders = collected()["causal_attention"]["CausalAttention"]
+    graders = collect()["causal_attention"]["CausalAttention"]
     own = next(one for one in graders if one.name == "test_dropout_in_training")
     source = catalogue.solutions("causal_attention")["CausalAttention"].source()
     assert right in source
     notebook = Notebook("causal_attention", CausalAttention=source.replace(right, wrong))
     example = public_examples.example("causal_attention", own)
-    with as_in_a_new_notebook():
-        found = outcome(notebook.names, "CausalAttention", {"points": 1, "examples": [example]}, [])
+    with new_notebook_state():
+        found = run_examples(notebook.names, "CausalAttention", {"points": 1, "examples": [example]}, [])
     assert [one.problem for one in found.tried] == [said]
 
 
@@ -376,7 +376,7 @@ def test_a_module_that_keeps_its_weights_is_named_like_any_other():
 
 
 def test_a_call_that_never_ends_is_stopped(monkeypatch):
-    monkeypatch.setattr(module_of("self_attention", "tried"), "SECONDS", 0.3)
+    monkeypatch.setattr(module_of("self_attention", "run_examples"), "SECONDS", 0.3)
     source = "def scaled_softmax(scores, d_k):\n    while True:\n        try:\n            scores = scores + 1\n"
     source += "        except Exception:\n            pass"
     printed, score = Notebook("self_attention", scaled_softmax=source).check("scaled_softmax")
@@ -388,7 +388,7 @@ def test_a_call_that_never_ends_is_stopped(monkeypatch):
 @pytest.mark.parametrize(("waits", "points"), {0.75: 4, 60: 0}.items())
 def test_a_call_that_waits_is_stopped_later_than_one_that_computes(monkeypatch, waits, points):
     """On a busy machine a right answer waits for the processor."""
-    monkeypatch.setattr(module_of("self_attention", "tried"), "SECONDS", 0.5)
+    monkeypatch.setattr(module_of("self_attention", "run_examples"), "SECONDS", 0.5)
     source = f"import time\ndef scaled_softmax(scores, d_k, waits=[{waits}]):\n    while waits:\n"
     source += "        time.sleep(waits.pop())\n    return torch.softmax(scores / d_k**0.5, -1)"
     printed, score = Notebook("self_attention", scaled_softmax=source).check("scaled_softmax")
@@ -484,8 +484,8 @@ def test_no_line_of_a_right_answer_is_reported(unit):
     for one in answers:
         if one.exercise in exercises:
             names = {**vars(importlib.import_module(f"solutions.{unit}")), one.exercise: one.answer}
-            with as_in_a_new_notebook():
-                assert line_told(names, one.exercise, data) == "", one.name
+            with new_notebook_state():
+                assert fault_message(names, one.exercise, data) == "", one.name
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
@@ -493,9 +493,9 @@ def test_the_released_reference_trace_is_the_one_used_in_grading(unit):
     data = RELEASE / unit / data_file(unit)
     for exercise in sampling.thinned(released_data(unit)[STEPS], 6):
         cases = trace_cases(unit, exercise)
-        released = known_cases(data, 0, exercise)
+        released = read_cases(data, 0, exercise)
         for number, (given, case) in enumerate(zip(released, cases, strict=True)):
-            one = known_right(data, 0, exercise, number)
+            one = read_trace(data, 0, exercise, number)
             known = reference_trace.reference_trace(unit, case)
             assert given.is_silent == case.is_silent == (one is None)
             if known is None:
@@ -555,7 +555,7 @@ def test_fault_location_leaves_no_trace():
 
 def test_fault_location_ends(monkeypatch):
     """A loop that ends only with gradients: it ends in each example, and never while it is traced."""
-    monkeypatch.setattr(module_of("self_attention", "fault_location"), "SECONDS_TO_LOOK", 0.3)
+    monkeypatch.setattr(module_of("self_attention", "fault_location"), "MAX_SECONDS", 0.3)
     body = "    while not torch.is_grad_enabled():\n        pass\n"
     notebook = Notebook("self_attention")
     exec(cell(TOO_EVEN.replace('    print("noise")\n', body), 41), notebook.names)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograder.core import dropout
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
 from autograder.grading import examiner, reference_trace
 from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.grading.trace_cases import trace_cases
@@ -268,7 +268,7 @@ def complaints(source):
     return {one.grader.name: one.seen for one in seen.verdicts if one.outcome == "failed"}
 
 
-EXAMINER = Examiner(collected())
+EXAMINER = Examiner(collect())
 DROPS = "self.dropout(torch.softmax("
 UNSCALED = CAUSAL.replace(" ** 0.5", "")
 WITH_DROPOUT = {
@@ -334,7 +334,7 @@ def test_no_mistake_is_looked_for_where_none_can_be_told(monkeypatch, body, comp
 
 
 def test_what_was_learnt_beforehand_no_wrong_answer_waits_for(monkeypatch):
-    ready, (unit, exercise), run = Examiner(collected()), SDPA, []
+    ready, (unit, exercise), run = Examiner(collect()), SDPA, []
     ready.learn(unit)
     found = ready.examine(unit, exercise, candidate_bench(unit, in_its_cell("return queries.absent")))
     monkeypatch.setattr(examiner, "candidate_bench", lambda _, mistake: run.append(mistake))

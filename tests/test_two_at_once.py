@@ -17,7 +17,7 @@ from autograder.catalogue.behaviour import Behaviour, Misconception
 from autograder.catalogue.pairs import Pairs
 from autograder.catalogue.transcript import Trace
 from autograder.core.arguments import Arguments
-from autograder.core.cpu_limit import OverLimit, cpu_limit
+from autograder.core.edit_trials import OverLimit, cpu_limit
 from autograder.core.operations import Call
 from autograder.graders.backend import Event
 from autograder.report import Diagnosis, ExerciseReport, Mistake

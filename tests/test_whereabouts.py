@@ -9,8 +9,8 @@ from autograder import catalogue, course
 from autograder.core.faults import CELL_PREFIX
 from autograder.core.operations import unpacked
 from autograder.course.cells import filled_in
-from autograder.graders.cases import Cases
-from autograder.graders.collected import collected
+from autograder.graders.collection import collect
+from autograder.graders.fixtures import Cases
 from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.grading.examiner import Examiner
 from autograder.grading.submission import NotebookGrading
@@ -20,7 +20,7 @@ from autograder.report import Conditions
 from autograder.reports import graded_notebook
 from autograder.sandbox.worker import protocol
 from autograder.student_check.unit_data import STEPS
-from autograder.student_check.written_values import as_value
+from autograder.student_check.written_values import decode_value
 from tests import REPOSITORY, released_data
 
 from .typed import alone
@@ -145,7 +145,7 @@ def attention_scores(queries, keys):
 def test_lines_are_looked_for_last_and_on_cases_that_are_released(fork_server, monkeypatch):
     asked, exchange = [], SandboxedNotebook.exchange
     monkeypatch.setattr(SandboxedNotebook, "exchange", lambda self, one: (asked.append(one), exchange(self, one))[1])
-    grading = NotebookGrading(Examiner(collected()), fork_server("A"), Conditions("cpu", "A", []))
+    grading = NotebookGrading(Examiner(collect()), fork_server("A"), Conditions("cpu", "A", []))
     wrong = {"scaled_dot_product_attention": TOO_EVEN, "attention_scores": IN_FLOAT32, "SelfAttention_v1": TWICE}
     notebook = alone("self_attention", **wrong)
     report = grading.grade(GradeNotebook("wrong.ipynb", notebook, unit="self_attention"))
@@ -156,7 +156,7 @@ def test_lines_are_looked_for_last_and_on_cases_that_are_released(fork_server, m
     steps = released_data("self_attention")[STEPS]
     for one in asked[first:]:
         operation = unpacked(one.header, protocol.read_frame(protocol.Frame(b"{}", one.payload))[1])
-        cases = [[as_value(arg) for arg in case["args"]] for case in steps[operation.name]["cases"]]
+        cases = [[decode_value(arg) for arg in case["args"]] for case in steps[operation.name]["cases"]]
         assert any(all(map(torch.equal, operation.arguments.positional, args)) for args in cases)
 
 

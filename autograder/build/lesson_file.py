@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..catalogue.misconception_file import NotYaml, read_yaml
-from ..student_check.predictions import agrees, wanted
+from ..student_check.predictions import matches_answer, required_kind
 from .check_import import called_in
 from .source_notebook import BuildError, points_of
 
@@ -109,7 +109,7 @@ def _as(kind: type[T], written: Any, where: str) -> T:
 
 def _guess(where: str, written: Any) -> dict[str, Any]:
     guess = _as(_Guess, written, where)
-    if isinstance(guess.answer, str) and agrees(True, guess.answer) is not None:
+    if isinstance(guess.answer, str) and matches_answer(True, guess.answer) is not None:
         raise BuildError(f"{where}: write yes or no without quotation marks.")
     if guess.answer in ("", []):
         raise BuildError(f"{where} has no answer.")
@@ -117,9 +117,11 @@ def _guess(where: str, written: Any) -> dict[str, Any]:
         (_as_list(other) if isinstance(guess.answer, list) else other, say) for other, say in guess.instead.items()
     ]
     for other, sentence in instead:
-        is_right = agrees(guess.answer, other)
+        is_right = matches_answer(guess.answer, other)
         if is_right is None:
-            raise BuildError(f"{where}: `instead` has {other!r}, which is no such answer. {wanted(guess.answer)}")
+            raise BuildError(
+                f"{where}: `instead` has {other!r}, which is no such answer. {required_kind(guess.answer)}"
+            )
         if is_right:
             raise BuildError(f"{where}: `instead` has {other!r}, which is right.")
         _reject_long(where, sentence)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, read_unit
-from ..student_check.written_values import USUAL, unpacked
+from ..student_check.written_values import USUAL, unpack_numbers
 from ..tracing.reference import TOLERANCE
 from ..tracing.written_reference import numbers_in
 
@@ -58,5 +58,5 @@ def _alike(one: Any, other: Any, close: _Close) -> bool:
 
 
 def _with_numbers(tensor: dict[str, Any], *, is_step: bool) -> dict[str, Any]:
-    numbers = numbers_in(tensor).tolist() if is_step else unpacked(tensor["packed"], tensor.get("dtype", USUAL))
+    numbers = numbers_in(tensor).tolist() if is_step else unpack_numbers(tensor["packed"], tensor.get("dtype", USUAL))
     return {**tensor, "packed": numbers}

@@ -19,13 +19,12 @@ from typing import Any
 
 from .. import catalogue
 from ..core.comparison import Mismatch, describe
-from ..core.counterexample import HuntTarget, PackedFunction, packed_function, shown_by
+from ..core.counterexample import CounterexampleTarget, PackedFunction, judge_input, packed_function
 from ..course import content
-from ..graders.cases import Cases
-from ..graders.collected import Grader
+from ..graders.collection import HiddenTest
 from ..graders.contracts import Graders, Method, points
+from ..graders.fixtures import Cases, Reference
 from ..graders.proxy import StudentProxy
-from ..graders.reference import Reference
 
 
 class NoHunt(ValueError):
@@ -33,7 +32,7 @@ class NoHunt(ValueError):
 
 
 @dataclass(frozen=True)
-class Hunt(HuntTarget):
+class Hunt(CounterexampleTarget):
     """What is hunted, and which of the catalogue's mistakes makes the wrong one of it."""
 
     mistake: str = ""
@@ -67,7 +66,7 @@ class Hunt(HuntTarget):
         return {**about, "wrong": dict(self.packed(unit))}
 
 
-def hunt_of(test: Grader) -> Hunt | None:
+def hunt_of(test: HiddenTest) -> Hunt | None:
     """Return what a hidden test hunts; None of a test of another kind."""
     return test.hunted if isinstance(test.hunted, Hunt) else None
 
@@ -81,7 +80,7 @@ def hunt(statement: str, hunted: Hunt, *, weight: float = 2) -> Method:
         right: Callable[..., Any] = content.solutions(unit)[hunted.of]
         with student.by_chance() as note:  # keeps what is noted, and not the numbers
             given = self.callee(student)()
-            shown = shown_by(given, hunted, wrong.answer, right, describe, f"The right `{hunted.of}`")
+            shown = judge_input(given, hunted, wrong.answer, right, describe, f"The right `{hunted.of}`")
             note(shown.why)
         if shown.problem:
             raise Mismatch(shown.problem)

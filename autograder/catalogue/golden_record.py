@@ -21,7 +21,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..graders.collected import collected
+from ..graders.collection import collect
 from .candidate import Candidate
 from .mutation_report import CheckVerdict, Outcome
 
@@ -49,7 +49,7 @@ def outcome_line(outcome: Outcome) -> str:
 
 def check_part(verdict: CheckVerdict) -> str:
     """Return the part of an answer's line that describes the student check: points, outcomes and diagnosis."""
-    hidden_tests = collected()[verdict.unit][verdict.entry.exercise]
+    hidden_tests = collect()[verdict.unit][verdict.entry.exercise]
     letters = "".join(verdict.outcome(test.statement) for test in hidden_tests)
     return f"{CHECK}{verdict.score:.7g}/{verdict.points:g} {letters}{' diagnosed' if verdict.is_diagnosed else ''}"
 

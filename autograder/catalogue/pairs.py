@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import combinations
 
-from ..core.cpu_limit import OverLimit, cpu_limit
+from ..core.edit_trials import OverLimit, cpu_limit
 from .behaviour import Behaviour, Misconception, Question, last_telling_event, question_at
 from .signature import Signature, are_alike, signature
 from .transcript import Place, Transcript

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
+from ..core.comparison import close_elements
 from ..core.observation import Observation
-from ..core.values import close
 from ..graders.backend import Event
 
 _TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
@@ -126,7 +126,7 @@ def _are_equal(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         if one.dtype != other.dtype or one.shape != other.shape:
             return False
-        return bool(close(one.detach(), other.detach(), _TOLERANCE.get(one.dtype, 0.0)).all())
+        return bool(close_elements(one.detach(), other.detach(), _TOLERANCE.get(one.dtype, 0.0)).all())
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):  # which of the two it is, is style
         return len(one) == len(other) and all(map(_are_equal, one, other))
     if type(one) is not type(other):

@@ -10,53 +10,53 @@ import torch
 
 
 class Arguments(NamedTuple):
-    """What a function or a class is called with."""
+    """The arguments of a call to a function or class."""
 
     positional: tuple[Any, ...] = ()
     named: Mapping[str, Any] = {}
 
     def mapped(self, change: Callable[[Any], Any]) -> "Arguments":
-        """The same arguments, each of them changed, and each in a list or a tuple."""
+        """Return the arguments with each value replaced by `change(value)`, also inside lists and tuples."""
         return Arguments(
-            tuple(each(value, change) for value in self.positional),
-            {name: each(value, change) for name, value in self.named.items()},
+            tuple(map_nested(value, change) for value in self.positional),
+            {name: map_nested(value, change) for name, value in self.named.items()},
         )
 
     def apply(self, function: Callable[..., Any]) -> Any:
-        """Calls the function."""
+        """Call the function and return its result."""
         return function(*self.positional, **self.named)
 
 
-Held = tuple[tuple[int, int], ...]
-"""The instances among the arguments of a call: for each its place, and its number."""
+InstancePositions = tuple[tuple[int, int], ...]
+"""Position and number of each instance among the arguments of a call."""
 
 
-def with_held(
+def with_instances(
     function: Callable[..., Any], held: Sequence[Sequence[int]], instances: Sequence[Any]
 ) -> Callable[..., Any]:
-    """The function, called with these instances among its other arguments.
+    """Return the function with these instances inserted among its arguments.
 
-    They are no copies: what it does to them shows in what is asked of them next.
+    The instances are not copied: a later operation sees what the call did to them.
     """
     if not held:
         return function
 
     def called(*args: Any, **named: Any) -> Any:
-        return function(*together(args, ((place, instances[number]) for place, number in held)), **named)
+        return function(*insert_instances(args, ((position, instances[number]) for position, number in held)), **named)
 
     return called
 
 
-def together(args: Sequence[Any], held: Iterable[tuple[int, Any]]) -> list[Any]:
-    """All arguments of a call: the instances, each with its place, among the others."""
-    found = list(args)
-    for place, instance in held:
-        found.insert(place, instance)
-    return found
+def insert_instances(args: Sequence[Any], held: Iterable[tuple[int, Any]]) -> list[Any]:
+    """Return all arguments of a call. held: position and value of each instance."""
+    arguments = list(args)
+    for position, instance in held:
+        arguments.insert(position, instance)
+    return arguments
 
 
-def walking_once(function: Callable[..., Any], once: bool) -> Callable[..., Any]:
-    """The function; where it is `once`, each list and tuple comes to it as an iterator, which can be walked once."""
+def with_iterators(function: Callable[..., Any], once: bool) -> Callable[..., Any]:
+    """Return the function; if `once`, with an iterator instead of each list and tuple, which can be read only once."""
     if not once:
         return function
 
@@ -66,19 +66,19 @@ def walking_once(function: Callable[..., Any], once: bool) -> Callable[..., Any]
     return called
 
 
-def places_of_others(held: Sequence[Sequence[int]], number: int) -> list[int]:
-    """The places, among all arguments of a call, of those that are no instances. number: how many they are."""
-    taken = {place for place, _ in held}
-    return [place for place in range(number + len(taken)) if place not in taken]
+def positions_of_others(held: Sequence[Sequence[int]], number: int) -> list[int]:
+    """Return the positions of the `number` arguments that are not instances, among all arguments of a call."""
+    taken = {position for position, _ in held}
+    return [position for position in range(number + len(taken)) if position not in taken]
 
 
 MAX_DEPTH = 8
 MAX_TENSORS = 500
-"""Limit of tensors that are read from one value."""
+"""Maximum number of tensors that are read from one value."""
 
 
 def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
-    """The tensors in lists, tuples and dicts, down to MAX_DEPTH."""
+    """Yield the tensors of a value, including those in lists, tuples and dicts down to MAX_DEPTH."""
     if isinstance(value, torch.Tensor):
         yield value
     elif depth < MAX_DEPTH and isinstance(value, list | tuple | dict):
@@ -86,8 +86,11 @@ def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
             yield from tensors_in(item, depth + 1)
 
 
-def each(value: Any, change: Callable[[Any], Any]) -> Any:
-    """The value with whatever is in its lists and tuples changed; for values of ours, which have an end."""
+def map_nested(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return the value with `change` applied to each item of nested lists and tuples.
+
+    The depth is not limited, so a student's value must not be passed.
+    """
     if isinstance(value, list | tuple):
-        return type(value)(each(item, change) for item in value)
+        return type(value)(map_nested(item, change) for item in value)
     return change(value)

@@ -1,4 +1,7 @@
-"""Modules that a student's code is to work on, made by a description: none of the student's classes need be right."""
+"""A torch module built from a description, as input for a student's function that takes a module.
+
+Hidden tests use it so that such a function can be tested if the student's own classes are wrong.
+"""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
@@ -8,14 +11,14 @@ import torch
 from torch import nn
 
 Shapes = Mapping[str, tuple[int, ...]]
-"""By dotted names, as `named_parameters` has them."""
+"""Shapes by dotted names, such as `layer.weight`."""
 
 
 class Assembled(nn.Module):
-    """Has parameters and buffers of these names and shapes; what holds a matrix as its `weight` is an nn.Linear.
+    """A module with parameters and buffers of given names and shapes.
 
-    Called, it gives what each of its own matrices, and then each of its own layers, makes of the input; or what the
-    course says that it `computes`, of the input and of what else it is called with.
+    A submodule with a matrix `weight` is an nn.Linear. `forward` returns a tuple: the input times each own matrix, then
+    the output of each own layer. With `computes`, `forward` evaluates that expression instead.
     """
 
     def __init__(
@@ -27,15 +30,15 @@ class Assembled(nn.Module):
         computes: str = "",
         others: Iterable[str] = (),
     ) -> None:
-        """frozen: the parameters that do not learn. shared: by further names, the parameters that they are.
+        """frozen: names of the parameters without gradients. shared: parameters by their additional names.
 
-        computes: an expression in `x`, `torch` and what belongs to the module itself, by name. others: how it names the
-        further arguments.
+        computes: an expression in `x`, `torch`, and the names of the module's parameters, buffers and submodules.
+        others: names of `forward`'s further arguments in that expression.
         """
         super().__init__()
         self._computes = compile(computes, "<assembled>", "eval") if computes else None
         self._others = tuple(others)
-        shapes = {name: tuple(shape) for name, shape in parameters.items()}  # which may come as lists, from JSON
+        shapes = {name: tuple(shape) for name, shape in parameters.items()}  # JSON has lists
         for name, shape in shapes.items():
             owner, last = self._owner(name, shapes)
             if getattr(owner, last, None) is None:
@@ -48,30 +51,31 @@ class Assembled(nn.Module):
             owner.register_parameter(last, self.get_parameter(other))
         for name in frozen:
             self.get_parameter(name).requires_grad_(False)
-        self._matrices = [name for name, own in self.named_parameters(recurse=False) if own.dim() == 2]
-        self._layers = [name for name, own in self.named_children() if isinstance(own, nn.Linear)]
+        self._matrices = [name for name, matrix in self.named_parameters(recurse=False) if matrix.dim() == 2]
+        self._layers = [name for name, layer in self.named_children() if isinstance(layer, nn.Linear)]
 
     def _owner(self, name: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[nn.Module, str]:
-        """The module that holds what has this name, made where it is not there yet, and the last part of the name."""
+        """Return the submodule that holds a dotted name, built if necessary, and the last part of the name."""
         *path, last = name.split(".")
         owner: nn.Module = self
         for depth, step in enumerate(path, start=1):
             if step not in dict(owner.named_children()):
-                owner.add_module(step, _part(".".join(path[:depth]), shapes))
+                owner.add_module(step, _submodule(".".join(path[:depth]), shapes))
             owner = owner.get_submodule(step)
         return owner, last
 
     def forward(self, x: torch.Tensor, *others: Any) -> Any:
         """x: (..., d_in); a matrix is (d_in, d_out), the weight of a layer (d_out, d_in)."""
         if self._computes:
-            own = {**self._parameters, **self._buffers, **self._modules, **dict(zip(self._others, others, strict=True))}
-            return eval(self._computes, {"torch": torch, "x": x, **own})
+            others_by_name = dict(zip(self._others, others, strict=True))
+            names = {**self._parameters, **self._buffers, **self._modules, **others_by_name}
+            return eval(self._computes, {"torch": torch, "x": x, **names})
         by_matrices = (x @ getattr(self, name) for name in self._matrices)
         by_layers = (getattr(self, name)(x) for name in self._layers)
         return tuple(chain(by_matrices, by_layers))
 
 
-def _part(name: str, shapes: Mapping[str, tuple[int, ...]]) -> nn.Module:
+def _submodule(name: str, shapes: Mapping[str, tuple[int, ...]]) -> nn.Module:
     weight = shapes.get(f"{name}.weight", ())
     if len(weight) != 2:
         return nn.Module()

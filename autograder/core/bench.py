@@ -1,7 +1,7 @@
-"""The bench on which a student's function or class is tried: the student's names, and what was built from them.
+"""The bench: the names of a notebook, the instances built from its classes, and the execution of operations on them.
 
-The worker has one beside the student's code; the trusted side has the same for the reference solution and the known
-misconceptions, so that all three are observed in the same way. What can be asked of it stands in `operations`.
+The worker has a bench for the student's code. The grading process has benches for the solutions and the known
+misconceptions, so that all code is observed in the same way. `operations` has the operations.
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ Target = str | int  # a name in the notebook, or the number of an instance built
 
 
 class Building(Protocol):
-    """An operation that makes an instance."""
+    """An operation that builds an instance."""
 
     def made(self, bench: "Bench", /) -> Any:
-        """Make another instance in the same way."""
+        """Build another instance in the same way."""
 
 
 class Bench:
@@ -33,25 +33,25 @@ class Bench:
     def __init__(self, names: Mapping[str, Any], device: str = "cpu") -> None:
         self._names = names
         self._redefined: dict[str, Any] = {}
-        """The names that are redefined for a trial, with their usual contents."""
+        """The original values of the names that `redefine` replaced."""
         self.device = torch.device(device)
         self.instances: list[Any] = []
         self.built: list[Building] = []
-        """What each instance was built by."""
+        """The operation that built each instance."""
         self.next_seed = 0
         """The seed for the instance that is built next."""
 
     def ask(self, operation: "Operation[T]") -> T:
-        """Carries an operation out."""
+        """Execute an operation and return its result."""
         return operation.on(self)
 
     def begin(self) -> None:
-        """Begins with the next exercise, whose instances are counted anew."""
+        """Drop all instances before the next exercise, which counts its instances from 0."""
         self.instances.clear()
         self.built.clear()
 
     def redefine(self, codes: Mapping[str, CodeType]) -> None:
-        """Run new definitions of some names; give names that were redefined before their usual contents back.
+        """Run new definitions of some names, after restoring the names that an earlier call redefined.
 
         Instances are counted from 0 again. Raises what the code raises.
         """
@@ -64,37 +64,37 @@ class Bench:
             exec(code, names)
 
     def add(self, instance: Any, built: Building) -> int:
-        """Keeps an instance; its number."""
+        """Store an instance and return its number."""
         self.instances.append(instance)
         self.built.append(built)
         return len(self.instances) - 1
 
     def find(self, name: str) -> Any:
-        """What the student calls so; raises Missing."""
+        """Return the value of a name of the notebook; raises Missing."""
         if name not in self._names:
             raise Missing(name)
         return self._names[name]
 
     def target(self, target: Target) -> Any:
-        """What is to be called."""
+        """Return the instance of this number, or the value of this name."""
         return self.instances[target] if isinstance(target, int) else self.find(target)
 
     def seed(self, seed: int) -> None:
-        """Seeds the CPU's generator, and the device's."""
+        """Seed the generators of the CPU and of this bench's device."""
         seed_generators(seed, self.device)
 
 
 @dataclass(frozen=True)
 class Operation(Generic[T]):
-    """One request to the student's code, which results in a T."""
+    """One request to the student's code, whose result is a T."""
 
     tag: ClassVar[str] = ""
     """The operation's name in a header."""
     form: ClassVar[Any] = None
-    """The type that the answer is read as, if it is a plain value."""
+    """The type as which the answer is decoded, if it is a plain value."""
 
     def on(self, bench: Bench) -> T:
-        """Carry the operation out. A mistake of the student's code is raised as a StudentFault."""
+        """Execute the operation on a bench. Raises StudentFault if the student's code fails."""
         raise NotImplementedError
 
     def packed(self, tensors: Tensors) -> dict[str, Any]:
@@ -104,17 +104,17 @@ class Operation(Generic[T]):
         return {"operation": self.tag, **packed}
 
 
-# Bound before any cell can put something else in its place.
+# Bound before any cell can replace it.
 _cpu_generator = torch.default_generator
 
 
 def seed_generators(seed: int, device: torch.device) -> None:
-    """Seeds the CPU's generator, and the device's."""
+    """Seed the generators of the CPU and of a device."""
     _cpu_generator.manual_seed(seed)
     if device.type == "cuda":
         torch.cuda.manual_seed_all(seed)
 
 
 def seed_in_use(seed: int) -> None:
-    """Seeds the generators of the devices that this process computes on."""
+    """Seed the generators of the CPU and, if this process uses one, of the GPU."""
     seed_generators(seed, torch.device("cuda" if torch.cuda.is_initialized() else "cpu"))

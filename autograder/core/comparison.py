@@ -1,22 +1,155 @@
-"""Compares a student's value with the expected one, and says in words how they differ.
+"""Compare a student's value with the expected one, and describe the difference.
 
-The words name shapes, places and sizes of differences, never a reference value of a hidden input.
+A message names shapes, positions and sizes of differences, never an expected value of a hidden input. The student check
+shows the expected values of its public examples as well (`student_check.judgement`).
 Tolerances: `docs/design/hidden_tests.md`, section "Tolerances".
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
 import torch
 
 from .arguments import tensors_in
+from .complaints import ORDINALS as ORDINALS
 from .complaints import with_article
 from .lost_aspects import OF_FORM, OF_VALUE
 from .packing import Opaque
-from .values import ORDINALS as ORDINALS
-from .values import RIGHT_NUMBERS, difference, plain_right_in_another_form, right_in_another_form
-from .values import Expected as Expected
+
+
+class Expected:
+    """An expected value, and the tolerance within which an answer is right."""
+
+    def __init__(self, value: Any, tolerance: float) -> None:
+        self.value = value
+        self.tolerance = tolerance
+
+    def __getitem__(self, index: Any) -> "Expected":
+        return Expected(self.value[index], self.tolerance)
+
+
+RIGHT_NUMBERS = "Its numbers are right."
+_MOST_RESULTS = 3
+"""Longest list of results of which one may be right: a longer list could contain every plausible result."""
+
+
+def as_expected(value: Any, tolerance: float) -> Any:
+    """Return the value with each tensor in it, also in nested lists and dicts, as an `Expected` of this tolerance."""
+    if isinstance(value, tuple | list):
+        items = [as_expected(item, tolerance) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
+    if isinstance(value, dict):
+        return {key: as_expected(item, tolerance) for key, item in value.items()}
+    return Expected(value.detach(), tolerance) if isinstance(value, torch.Tensor) else value
+
+
+def close_elements(one: torch.Tensor, other: torch.Tensor, tolerance: float) -> torch.Tensor:
+    """Return for each element of two tensors of one shape whether they are close, or both NaN or the same infinity."""
+    return torch.isclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+def difference(
+    actual: Any,
+    expected: Any,
+    describe_value: Callable[[Any], str],
+    describe_elements: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], str],
+    *,
+    tolerance: float | None = None,
+    what: str = "The result",
+) -> str | None:
+    """Return a message if a value differs from the expected one, else None.
+
+    expected: an `Expected` tensor, or a tuple of them. describe_value: names the type and shape of a value.
+    describe_elements: says how two tensors of one shape differ; its third argument is true where they are close.
+    tolerance: used instead of the expected values' own. what: the subject of the message.
+    """
+    if isinstance(expected, tuple):
+        if not isinstance(actual, tuple | list) or len(actual) != len(expected):
+            return f"{what} is {describe_value(actual)}; {len(expected)} tensors are expected."
+        differences = (
+            difference(one, other, describe_value, describe_elements, tolerance=tolerance, what=f"The {nth} result")
+            for nth, one, other in zip(ORDINALS, actual, expected, strict=False)
+        )
+        return next(filter(None, differences), None)
+    shape = tuple(expected.value.shape)
+    if not isinstance(actual, torch.Tensor):
+        return f"{what} is {describe_value(actual)}; a tensor of shape {shape} is expected."
+    if actual.shape != shape:
+        return f"{what} has shape {tuple(actual.shape)}; {shape} is expected."
+    if actual.is_complex():
+        return f"{what} is complex; real numbers are expected."
+    tolerance = expected.tolerance if tolerance is None else tolerance
+    actual, right = actual.detach().to("cpu", torch.float64), expected.value.double()
+    if bool(((actual - right).abs() < tolerance * (1 + right.abs())).all()):
+        return None  # the usual case; the comparison below allows for infinity and NaN, and takes ten times as long
+    is_close = close_elements(actual, right, tolerance)
+    return None if bool(is_close.all()) else f"{what} {describe_elements(actual, right, is_close)}"
+
+
+def right_in_another_form(actual: Any, expected: Any, tolerance: float | None = None) -> str:
+    """Return what is right about a wrong result that one trivial conversion makes right; otherwise an empty string.
+
+    The conversions: add or drop dimensions of size 1; put lists of numbers or of tensors into one tensor; take the
+    right one of at most three results; drop results after the expected ones; split one tensor into several.
+    """
+    if isinstance(actual, dict):
+        actual = tuple(actual.values())
+    if isinstance(expected, tuple):
+        if isinstance(actual, torch.Tensor) and actual.dim() and len(actual) == len(expected):
+            actual = actual.unbind()
+        if not isinstance(actual, tuple | list) or len(actual) < len(expected):
+            return ""
+        pairs = list(zip(actual, expected, strict=False))
+        if not all(_same(*pair, tolerance) or right_in_another_form(*pair, tolerance) for pair in pairs):
+            return ""
+        return RIGHT_NUMBERS if len(actual) == len(expected) else f"Its first {len(expected)} results are right."
+    if isinstance(actual, tuple | list):
+        if len(actual) <= _MOST_RESULTS and any(_same(one, expected, tolerance) for one in actual):
+            return "One of its results is right: return only that one."
+        actual = _in_one_tensor(actual)
+    elif isinstance(actual, int | float):
+        actual = _in_one_tensor([actual])
+    if not isinstance(actual, torch.Tensor):
+        return ""
+    squeezed = Expected(expected.value.squeeze(), expected.tolerance)
+    return RIGHT_NUMBERS if _same(actual.squeeze(), squeezed, tolerance) else ""
+
+
+def plain_right_in_another_form(actual: Any, expected: Any) -> bool:
+    """Return whether one trivial conversion makes a plain value equal to the expected one.
+
+    The conversions: a tensor or float to the number that it holds, a tuple to a list or back, pairs to a dict.
+    """
+    if isinstance(actual, torch.Tensor) and actual.numel() == 1:
+        actual = actual.item()
+    if any(True for _ in tensors_in(actual)):
+        return False
+    if isinstance(actual, float) and type(expected) is int:
+        return actual == expected
+    if isinstance(actual, tuple | list) and isinstance(expected, tuple | list):
+        return list(actual) == list(expected)
+    if isinstance(actual, tuple | list) and isinstance(expected, dict):
+        are_pairs = all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in actual)
+        return are_pairs and [tuple(pair) for pair in actual] == list(expected.items())
+    return type(actual) is type(expected) and bool(actual == expected)
+
+
+def _in_one_tensor(items: Sequence[Any]) -> torch.Tensor | None:
+    """Return a tensor of all elements; None unless these are numbers, or tensors of one shape."""
+    rows = [_in_one_tensor(item) if isinstance(item, list | tuple) else item for item in items]
+    tensors = [row.detach().to("cpu", torch.float64) for row in rows if isinstance(row, torch.Tensor)]
+    if tensors and len(tensors) == len(rows) and all(one.shape == tensors[0].shape for one in tensors):
+        return torch.stack(tensors)
+    try:
+        return torch.as_tensor(rows, dtype=torch.float64)
+    except (ValueError, TypeError, RuntimeError, OverflowError):
+        return None
+
+
+def _same(actual: Any, expected: Any, tolerance: float | None) -> bool:
+    return difference(actual, expected, str, lambda *_: "differs", tolerance=tolerance) is None
+
 
 TOLERANCE = {
     torch.float64: 1e-9,
@@ -25,17 +158,17 @@ TOLERANCE = {
     torch.bfloat16: 1e-2,
 }
 LARGE_LOGITS = 1e-3
-"""For logits of 20 and more: right orders of scaling differ by more than 1e-5 there."""
+"""Tolerance for logits of 20 and more, where right answers that scale in another order differ by more than 1e-5."""
 _LONGEST_KEY = 60
 GOLDEN = 1e-4
-"""For values printed to four decimals."""
+"""Tolerance for values printed to four decimals."""
 
 
 class Mismatch(AssertionError):
-    """The student's value is not the expected one; `str()` says in what way.
+    """The student's value is not the expected one; `str()` describes the difference.
 
-    aspect: the aspect of the answer that is wrong: its value, or one of `core.lost_aspects`. details: what the search
-    for the line that loses the aspect needs: an argument's number, a parameter's name, dtypes; empty if it needs none.
+    aspect: the wrong aspect of the answer: its value, or another aspect of `core.lost_aspects`. details: input of the
+    search for the line that loses the aspect: an argument's number, a parameter's name, or dtypes. May be empty.
     """
 
     def __init__(self, message: str, aspect: str = OF_VALUE, details: Sequence[str] = ()) -> None:
@@ -50,14 +183,14 @@ class Mismatch(AssertionError):
 
 
 class Unproven(Mismatch):
-    """The call shows the property that is tested, but returns a wrong value: so it shows it of another computation.
+    """The call has the tested property but returns a wrong value, so the property is that of another computation.
 
     It costs points only if the hidden tests of values all pass: see `grading.scoring`.
     """
 
 
 class OddForm(Mismatch):
-    """A trivial conversion makes the result right: see `values.right_in_another_form`.
+    """A trivial conversion makes the result right: see `right_in_another_form`.
 
     right: what is right about the result, a sentence that ends the message.
     """
@@ -68,26 +201,26 @@ class OddForm(Mismatch):
 
 
 def golden(values: Any) -> Expected:
-    """Values as they are printed in a source document, to four decimals."""
+    """Return values that a source document prints to four decimals, with the tolerance for them."""
     return Expected(torch.as_tensor(values, dtype=torch.float64), GOLDEN)
 
 
 def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, what: str = "The result") -> None:
-    """Raises Mismatch unless `actual` is a tensor with the expected shape and values, or a tuple of such tensors.
+    """Raise Mismatch unless `actual` is a tensor with the expected shape and values, or a tuple of such tensors.
 
-    Raises TypeError where `expected` does not say how close a right answer comes.
+    expected: an `Expected`, or a tuple of them; anything else has no tolerance and raises TypeError.
     """
     if not _says_how_close(expected):
         raise TypeError(
             f"assert_close was given {describe(expected)} as what is expected, which does not say how close a right "
             f"answer comes: compare with what `reference` gives, with golden(...), or with Expected(value, tolerance)."
         )
-    found = difference(actual, expected, describe, _places, tolerance=tolerance, what=what)
-    if found:
+    message = difference(actual, expected, describe, _describe_elements, tolerance=tolerance, what=what)
+    if message:
         right = right_in_another_form(actual, expected, tolerance)
-        wrong = OddForm(found, right) if right else Mismatch(found)
-        wrong.compared, wrong.what = (actual, expected), what
-        raise wrong
+        mismatch = OddForm(message, right) if right else Mismatch(message)
+        mismatch.compared, mismatch.what = (actual, expected), what
+        raise mismatch
 
 
 def _says_how_close(expected: Any) -> bool:
@@ -95,7 +228,7 @@ def _says_how_close(expected: Any) -> bool:
 
 
 def assert_equal(actual: Any, expected: Any, *, what: str = "The result") -> None:
-    """Raises Mismatch unless two plain values (numbers, strings, dicts of them) are equal."""
+    """Raise Mismatch unless two plain values (numbers, strings, dicts of them) are equal."""
     try:
         _assert_equal(actual, expected, what)
     except Mismatch as found:
@@ -122,34 +255,34 @@ def _assert_equal(actual: Any, expected: Any, what: str) -> None:
 
 
 def assert_real(actual: torch.Tensor) -> None:
-    """Raises Mismatch where the numbers are complex: whoever computes with them would lose a part without a word."""
+    """Raise Mismatch if the tensor is complex, because comparing it as real would drop the imaginary part."""
     if actual.is_complex():
         raise Mismatch("The result is complex; real numbers are expected.")
 
 
 def identical(one: Any, other: Any) -> bool:
-    """Whether these are two tensors of the same type and shape, with the same numbers."""
+    """Return whether both are tensors of the same dtype and shape with equal elements."""
     both = isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
     return both and one.dtype == other.dtype and torch.equal(one, other)
 
 
 def any_identical(results: Sequence[Any]) -> bool:
-    """Whether some two of these are identical."""
+    """Return whether any two of the results are identical tensors."""
     return any(identical(one, other) for one, other in combinations(results, 2))
 
 
 def row(actual: Any, number: int) -> Any:
-    """One row of a matrix, for golden values that are printed a row at a time; what has no rows is left as it is."""
+    """Return one row of a matrix, for values that a document prints a row at a time; other values unchanged."""
     return actual[number] if isinstance(actual, torch.Tensor) and actual.dim() > 1 and len(actual) > number else actual
 
 
 def rows(actual: Any, number: int) -> Any:
-    """The same row of each of several matrices; what is no tuple of them is left as it is."""
+    """Return the same row of each matrix of a tuple or list; other values unchanged."""
     return tuple(row(one, number) for one in actual) if isinstance(actual, tuple | list) else actual
 
 
 def describe(value: Any) -> str:
-    """What a value is, in a few words."""
+    """Return type and shape of a value in words, such as `a tensor of shape (2, 3)`."""
     match value:
         case torch.Tensor():
             return f"a tensor of shape {tuple(value.shape)}"
@@ -160,8 +293,8 @@ def describe(value: Any) -> str:
     return with_article(type(value).__name__) + (f" of {len(value)}" if isinstance(value, tuple | list | dict) else "")
 
 
-def _places(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
-    """Where two tensors differ and by how much."""
+def _describe_elements(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -> str:
+    """Return where and by how much two tensors of one shape differ."""
     if bool((broken := actual.isnan() & ~expected.isnan()).any()):
         return f"has NaN in {int(broken.sum())} of {broken.numel()} places{_first(broken)}."
     if bool((far := actual.isinf() & expected.isfinite()).any()):
@@ -173,11 +306,11 @@ def _places(actual: torch.Tensor, expected: torch.Tensor, close: torch.Tensor) -
         return f"differs by {gaps.item():.2g}."
     where = (gaps == gaps.max()).nonzero()[0].tolist()  # `unravel_index` would import sympy, for half a second
     places = f"{int((~close).sum())} of {close.numel()} places"
-    return f"differs in {places}, by up to {gaps.max().item():.2g} at {where}.{_sums(actual, expected)}"
+    return f"differs in {places}, by up to {gaps.max().item():.2g} at {where}.{_row_sums(actual, expected)}"
 
 
-def _sums(actual: torch.Tensor, expected: torch.Tensor) -> str:
-    """Where weights are expected: which row does not sum to 1, if one does not."""
+def _row_sums(actual: torch.Tensor, expected: torch.Tensor) -> str:
+    """Return a sentence on the first row that does not sum to 1, if the expected rows do; else an empty string."""
     off = ~_near_one(actual.sum(-1))
     if bool((expected < 0).any()) or not bool(_near_one(expected.sum(-1)).all()) or not bool(off.any()):
         return ""
@@ -194,9 +327,9 @@ def _near_one(sums: torch.Tensor) -> torch.Tensor:
 
 
 def _short(key: Any) -> str:
-    """A key of the student's, which may be of any length."""
-    said = repr(key)
-    return said if len(said) <= _LONGEST_KEY else f"{said[:_LONGEST_KEY]}…"
+    """Return a key as text of limited length, because the student chooses it."""
+    text = repr(key)
+    return text if len(text) <= _LONGEST_KEY else f"{text[:_LONGEST_KEY]}…"
 
 
 def _first(places: torch.Tensor) -> str:

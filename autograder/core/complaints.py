@@ -1,4 +1,4 @@
-"""Messages about an answer that the grade and the student check share."""
+"""Messages about an answer, used by both the hidden tests and the student check. Each function returns a message."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from .device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, MIXED
 from .library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
-from .values import ORDINALS
 
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
 RAISES_NOTHING = "It raises nothing."
 _NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
@@ -24,7 +24,7 @@ _OF_DEVICES = {
 
 
 def with_article(name: str) -> str:
-    """`a list`, `an int`."""
+    """Return a name with its indefinite article: `a list`, `an int`."""
     return f"{'an' if name[:1].lower() in tuple('aeio') else 'a'} {name}"
 
 
@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
     words: str
     key: str = ""
-    """An argument's number or a parameter's name, by which the line is found that loses its gradient."""
+    """An argument's number or a parameter's name, which the search for the line that loses its gradient needs."""
 
     def __str__(self) -> str:
         return self.words
@@ -53,17 +53,17 @@ INPUT = Part("the input", "0")
 
 
 def detached(where: Part) -> str:
-    """A gradient that is None."""
+    """Message for a gradient that is None."""
     return f"No gradient arrives at {where}: is it left unused, or the result detached from it somewhere?"
 
 
 def no_parameter(name: str) -> str:
-    """A layer that is called otherwise."""
+    """Message for a parameter that has another name."""
     return f"It has no parameter `{name}`."
 
 
 def of_another_shape(found: str, shape: Sequence[int]) -> str:
-    """A result that is no tensor of the shape that is expected. found: what it is."""
+    """Message for a result that is not a tensor of the expected shape. found: its type and shape in words."""
     return f"The result is {found}; a tensor of shape {tuple(shape)} is expected."
 
 
@@ -71,39 +71,39 @@ RESULT_NOT_FINITE = "The result has NaN or infinite values."
 
 
 def not_finite(where: Part) -> str:
-    """A gradient with NaN or infinity, of a result that has neither."""
+    """Message for a gradient with NaN or infinity, if the result has neither."""
     return f"The gradient of {where} has NaN or infinite values; the result has none."
 
 
 def writes_into(arguments: Sequence[int]) -> str:
-    """Arguments that are not as they were, by their places."""
+    """Message for arguments, given by position, that a call wrote into."""
     which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
     return f"It writes into {which} argument. Operations ending in `_`, `+=`, `/=` and `x[i] = ...` work in place."
 
 
 def changed_by_the_future(token: int) -> str:
-    """A result that later tokens have a part in."""
+    """Message for a result that depends on later tokens."""
     return f"The result of token {token} changes when only later tokens do: something of the future gets into it."
 
 
 def calls_forbidden(libraries: Sequence[str]) -> str:
-    """Library functions that an exercise forbids."""
+    """Message for calls of library functions that an exercise forbids."""
     named = " and ".join(_OF_LIBRARIES.get(one, one) for one in libraries)
     return f"It calls {named}; this exercise asks you to write that step yourself."
 
 
 def halves_the_points(complaint: str) -> str:
-    """A complaint of what makes a module another one, where the exercise would give more than half of its points."""
+    """Return a message with the note that this failure halves the exercise's points."""
     return f"{complaint}{'' if complaint.endswith(('.', '?', '!')) else '.'} {_NO_MORE_THAN_HALF}"
 
 
-def of_devices(verdict: str) -> str | None:
-    """What a probe of devices found; None where it found nothing wrong."""
+def device_message(verdict: str) -> str | None:
+    """Return the message for a verdict of `device_probe`; None if nothing is wrong."""
     return _OF_DEVICES.get(verdict.removesuffix(BY_NUMBERS))
 
 
 def other_parameters(found: Mapping[str, Sequence[int]]) -> str:
-    """The parameters that there are, and their shapes, where others are expected."""
+    """Message with the names and shapes of an instance's parameters, if others are expected."""
     return f"Found: {', '.join(f'{name} {tuple(shape)}' for name, shape in found.items()) or 'none'}."
 
 
@@ -130,7 +130,7 @@ _MEANT = (
 )
 
 
-def meant(message: str) -> str:
+def explain_error(message: str) -> str:
     """Return an explanation of PyTorch's error message; empty if it is not one of the usual ones."""
     for pattern, sentence in _MEANT:
         found = re.search(pattern, message)

@@ -1,15 +1,15 @@
-"""What a call costs, counted and not timed: operations, the largest tensor, what is held at once, rows projected.
+"""Cost of a call, counted instead of timed: operations, tensor sizes and projected rows. Limits, and their messages.
 
-A dispatch mode sees each operator, so the counts are the same on every machine. Needs nothing but torch.
+A dispatch mode sees each operator, so the counts are the same on every machine.
 
-- Operations: 2 for each multiplication and addition of a matrix product, as PyTorch's FlopCounterMode counts them, 2
-  for each element of an operator that multiplies and adds, and 1 for each element that any other operator reads or
-  makes, whichever are more. Views are free.
-- Tensors count by the memory behind them: one that is expanded is as large as what it repeats, and a view of a part as
-  large as the whole; a complex element and an integer of eight bytes count as two. Of the memory that the call's
-  arguments and its module's parameters and buffers had before, nothing is counted; what it grows by is.
-- Rows: how many rows each parameter of two dimensions is multiplied with. A copy of it, or several put together, are
-  still that parameter.
+- Operations: 2 for each multiply-add of a matrix product, like PyTorch's FlopCounterMode. An operator that multiplies
+  and adds elements counts 2 for each element. Any other operator counts 1 for each element that it reads or returns,
+  whichever are more. Views are free.
+- Tensors count by their memory: an expanded tensor is as large as the tensor that it repeats, and a view as large as
+  its base. A complex element and an integer of eight bytes count as two elements. Memory of the call's arguments and of
+  its module's parameters and buffers does not count, except the part by which it grows.
+- Rows: the number of rows with which each two-dimensional parameter is multiplied. A copy of a parameter, or several
+  parameters concatenated, count as the parameters themselves.
 """
 
 import math
@@ -24,60 +24,59 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from .arguments import Arguments, tensors_in
-from .operators import OperatorMode, name_of, operands_in
-from .tracing import Own, memory_of
+from .run_trace import IsOwnFile, OperatorMode, memory_id, name_of, operands_in
 
 _expired = torch.UntypedStorage._expired
-"""Tests whether memory is gone, as `StorageWeakRef.expired` does, in a third of the time."""
+"""Tests whether memory was freed, like `StorageWeakRef.expired` in a third of the time."""
 _PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm"}
 _VECTOR_PRODUCTS = {"mv", "addmv", "dot", "vdot"}
 _TWO_FOR_AN_ELEMENT = {"addcmul", "addcdiv", "addr", "lerp"}
-"""These multiply and add."""
+"""Operators that multiply and add elements."""
 _FREE = {
     "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "resize", "set",
     "alias", "lift_fresh", "lift", "_reshape_alias", "detach", "resolve_conj", "resolve_neg",
 }  # fmt: skip
-"""These compute nothing."""
+"""Operators that compute nothing."""
 _FUSED_ATTENTION = {
     "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention",
     "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention",
     "_scaled_dot_product_fused_attention_overrideable",
 }  # fmt: skip
-"""These make scores and context without a tensor of the scores."""
+"""Operators that compute scores and context without a tensor of the scores."""
 
 
 @dataclass(frozen=True)
-class Most:
-    """The most that there was of something, and where."""
+class Maximum:
+    """The maximum of a quantity during a call, and the line at which it occurred."""
 
     count: int = 0
     of: str = ""
-    """The shape of the tensor, or the parameter's name."""
+    """Shape of the tensor, or name of the parameter."""
     file: str = ""
     line: int = 0
 
 
 @dataclass
 class Cost:
-    """What one call cost. Tensors are counted in numbers, whatever their dtype."""
+    """Cost of one call. Tensors are counted in elements."""
 
     operations: int = 0
-    largest: Most = field(default_factory=Most)
+    largest: Maximum = field(default_factory=Maximum)
     """The largest tensor."""
-    alive: Most = field(default_factory=Most)
-    """All tensors that are held at one moment, to within a hundredth."""
-    rows: Most = field(default_factory=Most)
-    """Of the parameter that is multiplied with the most."""
-    uncounted: Most = field(default_factory=Most)
-    """The first thing that is not counted, so that the counts may be too small: why (`countable`), and where."""
+    alive: Maximum = field(default_factory=Maximum)
+    """All tensors that exist at the same time, to within one percent."""
+    rows: Maximum = field(default_factory=Maximum)
+    """Rows of the parameter that is multiplied with the most rows."""
+    uncounted: Maximum = field(default_factory=Maximum)
+    """The first computation that was not counted, so that the counts may be too small: its reason and its line."""
 
     def packed(self) -> tuple[Any, ...]:
-        """The fields in their order, and of each Most, as a worker sends them."""
-        each = (self.largest, self.alive, self.rows, self.uncounted)
-        return self.operations, *((one.count, one.of, one.file, one.line) for one in each)
+        """Return the fields of the cost and of each `Most` in their order, as a worker sends them."""
+        maxima = (self.largest, self.alive, self.rows, self.uncounted)
+        return self.operations, *((most.count, most.of, most.file, most.line) for most in maxima)
 
 
-class Measured(NamedTuple):
+class MeasuredCall(NamedTuple):
     """A call's cost, and what it returned."""
 
     cost: Cost
@@ -85,7 +84,7 @@ class Measured(NamedTuple):
 
 
 class _Memory:
-    """The memory behind tensors, as long as something holds it."""
+    """The memory of all live tensors of a call."""
 
     def __init__(self) -> None:
         self._held: dict[int, tuple[StorageWeakRef, int]] = {}
@@ -93,16 +92,16 @@ class _Memory:
         self._total = 0
 
     def give(self, tensor: torch.Tensor) -> None:
-        """Take note of memory that was there before, which does not count."""
-        self._given[memory_of(tensor)] = StorageWeakRef(tensor.untyped_storage()), _numbers(tensor)
+        """Register the memory of a tensor that existed before the call, which does not count."""
+        self._given[memory_id(tensor)] = StorageWeakRef(tensor.untyped_storage()), _numbers(tensor)
 
     def knows(self, tensor: torch.Tensor) -> bool:
-        """Whether it has been given, or taken."""
-        return (key := memory_of(tensor)) in self._given or key in self._held
+        """Return whether a tensor's memory was registered by `give` or `take`."""
+        return (key := memory_id(tensor)) in self._given or key in self._held
 
     def take(self, tensor: torch.Tensor) -> int:
-        """Counts the memory behind a tensor, if it is new or has grown; in numbers, 0 for what is not new."""
-        key = memory_of(tensor)  # no other memory gets its number while there is a weak reference to it
+        """Count a tensor's memory if it is new or has grown. Return its elements; 0 if nothing is new."""
+        key = memory_id(tensor)  # not reused for other memory while a weak reference exists
         numbers = _numbers(tensor)
         if key in self._given:
             numbers -= self._given[key][1]
@@ -114,7 +113,10 @@ class _Memory:
         return numbers
 
     def more_than(self, most: int) -> int:
-        """How many numbers are held, if it is more than so many; to look at each is left out where it cannot be."""
+        """Return the number of live elements if it exceeds `most`, else 0.
+
+        Freed memory is searched only if the total including it exceeds `most`, because the search is slow.
+        """
         if self._total <= most + most // 100:
             return 0
         for key, (memory, numbers) in list(self._held.items()):
@@ -124,17 +126,17 @@ class _Memory:
         return self._total if self._total > most else 0
 
 
-class Counting(OperatorMode):
-    """Counts what operators cost while it is entered."""
+class CostCounter(OperatorMode):
+    """Counts the cost of all operators that run in its context."""
 
-    def __init__(self, own: Own, given: Sequence[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> None:
+    def __init__(self, own: IsOwnFile, given: Sequence[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> None:
         super().__init__()
         self.cost = Cost()
         self.memory = _Memory()
         self._own = own
         self._rows: dict[str, float] = {}
         self._parameters: dict[int, frozenset[str]] = {}
-        """By the memory, the parameters of which alone it was made."""
+        """By memory, the names of the parameters from which alone its tensor was computed."""
         self._derived: list[StorageWeakRef] = []
         """Memory of tensors computed from parameters. A weak reference prevents reuse of its id for other memory."""
         self._sizes = {name: parameter.numel() for name, parameter in parameters.items()}
@@ -143,13 +145,13 @@ class Counting(OperatorMode):
         for name, parameter in parameters.items():
             self.memory.give(parameter)
             if parameter.dim() == 2:
-                self._parameters[memory_of(parameter)] = frozenset({name})
+                self._parameters[memory_id(parameter)] = frozenset({name})
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         given = func(*args, **(kwargs or {}))
-        with torch._C.DisableTorchFunction():  # what is looked at here is none of the call's own
+        with torch._C.DisableTorchFunction():  # the call does not include the counting
             made = [given] if isinstance(given, torch.Tensor) else list(tensors_in(given))
             factors = operands_in(args)
             operands = [*factors, *operands_in(kwargs.values())] if kwargs else factors
@@ -162,12 +164,12 @@ class Counting(OperatorMode):
         return given
 
     def run(self, call: Callable[..., Any], arguments: Arguments, once: bool) -> Any:
-        """Return the result of the call, and count its operators. once: see `of_call`."""
+        """Return the result of the call, and count its operators. once: see `measure_cost`."""
         with torch.no_grad(), self:
             return (_one_by_one(arguments) if once else arguments).apply(call)
 
     def take_foreign(self, tensor: torch.Tensor) -> None:
-        """Count an operand that neither an operator of this call made nor is an argument."""
+        """Count an operand that is neither an argument nor the result of an operator of this call."""
         self._take(tensor)
 
     def _take(self, tensor: torch.Tensor) -> None:
@@ -176,17 +178,17 @@ class Counting(OperatorMode):
         cost = self.cost
         if numbers := self.memory.take(tensor):
             if numbers > cost.largest.count:
-                cost.largest = Most(numbers, str(tuple(tensor.shape)), *self.place())
+                cost.largest = Maximum(numbers, str(tuple(tensor.shape)), *self.place())
             if alive := self.memory.more_than(cost.alive.count):
-                cost.alive = Most(alive, "", *self.place())
+                cost.alive = Maximum(alive, "", *self.place())
 
     def count(
         self, func: Any, factors: list[torch.Tensor], operands: list[torch.Tensor], made: list[torch.Tensor]
     ) -> None:
-        """Count the operations of an operator. factors: its operands that are not named."""
+        """Count the operations of an operator. factors: its positional operands."""
         name = _name_of(func).removesuffix("_")
         if name in _PRODUCTS or name in _VECTOR_PRODUCTS:
-            one, other = factors[-2:]  # what is added to their product comes before them
+            one, other = factors[-2:]  # a summand of the product comes before them
             self.cost.operations += 2 * one.numel() * (other.shape[-1] if name in _PRODUCTS else 1)
             self._project(one, other)
             return
@@ -205,7 +207,7 @@ class Counting(OperatorMode):
     def _project(self, one: torch.Tensor, other: torch.Tensor) -> None:
         for weight, rows in ((one, other), (other, one)):
             within = weight.shape[-1] if weight is one else weight.shape[-2] if weight.dim() > 1 else weight.shape[0]
-            names = sorted(self._parameters.get(memory_of(weight), ()))
+            names = sorted(self._parameters.get(memory_id(weight), ()))
             whole = sum(self._sizes[name] for name in names)
             # A part of a parameter counts as that part, so that several heads in turn count as all at once.
             self._add_rows(names, rows.numel() / max(within, 1) * weight.numel() / max(whole, 1))
@@ -214,21 +216,21 @@ class Counting(OperatorMode):
         for name in names:
             self._rows[name] = self._rows.get(name, 0.0) + count
             if (rows := math.ceil(self._rows[name] - 1e-6)) > self.cost.rows.count:
-                self.cost.rows = Most(rows, name, *self.place())
+                self.cost.rows = Maximum(rows, name, *self.place())
 
     def _project_by_elements(self, operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
         """Count the rows of a product of elements, `x.unsqueeze(-2) * weight`, which a sum completes."""
         size = sum(tensor.numel() for tensor in made)
         for weight in operands:
-            names = sorted(self._parameters.get(memory_of(weight), ()))
+            names = sorted(self._parameters.get(memory_id(weight), ()))
             if names and size > weight.numel():
                 self._add_rows(names, size / max(sum(self._sizes[name] for name in names), 1))
 
     def _derive(self, operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
-        """Note that a tensor made of parameters only is those parameters, and so is a parameter times a number."""
+        """Register results computed only from parameters, or from a parameter and a number, as those parameters."""
         if not operands or not self._parameters:
             return
-        each = [self._parameters.get(memory_of(tensor)) for tensor in operands]
+        each = [self._parameters.get(memory_id(tensor)) for tensor in operands]
         if not any(each):
             return
         is_whole = all(each)
@@ -236,11 +238,11 @@ class Counting(OperatorMode):
             pairs = zip(operands, each, strict=True)
             chosen = [names or () for one, names in pairs if is_whole or one.numel() == tensor.numel()]
             names = frozenset[str]().union(*chosen)
-            if names and self._parameters.setdefault(memory_of(tensor), names) is names:
+            if names and self._parameters.setdefault(memory_id(tensor), names) is names:
                 self._derived.append(StorageWeakRef(tensor.untyped_storage()))
 
     def place(self) -> tuple[str, int]:
-        """The file and the line that own code has come to."""
+        """Return file and line of the innermost frame of the student's code."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             if self._own(frame.f_code.co_filename):
@@ -252,30 +254,31 @@ class Counting(OperatorMode):
 _name_of = cache(name_of)
 
 
-def of_call(
+def measure_cost(
     call: Callable[..., Any],
     arguments: Arguments,
     function: Any,
-    own: Own,
+    own: IsOwnFile,
     *,
     once: bool = False,
-    counting: type[Counting] = Counting,
-) -> Measured:
+    counting: type[CostCounter] = CostCounter,
+) -> MeasuredCall:
     """Measure the cost and result of a call without gradients, because autograd keeps tensors that the call drops.
 
-    function: what is called; a module's parameters and buffers were there before.
-    once: each list and tuple comes as a generator of tensors that are new, so that it counts how many are kept.
+    function: the called function or module. The memory of a module's parameters and buffers does not count.
+    own: tells the files of the student's code. once: pass each list and tuple as a generator of copies, so that the
+    tensors that the code keeps are counted. counting: the class that counts.
     """
     is_module = isinstance(function, torch.nn.Module)
     given = [*tensors_in(arguments.positional), *tensors_in(dict(arguments.named))]
     given += list(function.buffers()) if is_module else []
     counted = counting(own, given, dict(function.named_parameters()) if is_module else {})
     value = counted.run(call, arguments, once)
-    return Measured(counted.cost, value)
+    return MeasuredCall(counted.cost, value)
 
 
 def _one_by_one(arguments: Arguments) -> Arguments:
-    """The arguments, each list and tuple as a generator of copies."""
+    """Return the arguments with each list and tuple as a generator of copies."""
 
     def copies(values: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
         for value in values:
@@ -289,3 +292,67 @@ def _numbers(tensor: torch.Tensor) -> int:
     """Return the elements of a tensor's memory. An integer of eight bytes has room for two float32 elements."""
     has_room_for_two = tensor.is_complex() or tensor.dtype in (torch.int64, torch.uint64)
     return tensor.untyped_storage().nbytes() // tensor.element_size() * (2 if has_room_for_two else 1)
+
+
+Limits = Mapping[str, int]
+"""Maximum by quantity: `largest` and `alive` in elements, `rows`, `operations`. A missing quantity has no limit."""
+LineInWords = Callable[[Maximum], str]
+"""Returns the line of a maximum in words, such as ` in line 5`; an empty string if the line is unknown."""
+
+
+def exceeded_limits(cost: Cost, limits: Limits) -> list[str]:
+    """Return the names of the limits that a call exceeds."""
+    spent = {
+        "largest": cost.largest.count,
+        "alive": cost.alive.count,
+        "rows": cost.rows.count,
+        "operations": cost.operations,
+    }
+    return [name for name, most in limits.items() if spent[name] > most]
+
+
+def exceeded_message(cost: Cost, limits: Limits, at: LineInWords) -> str:
+    """Return the message on the first limit that a call exceeds; empty if it exceeds none."""
+    for name in exceeded_limits(cost, limits):
+        most = limits[name]
+        match name:
+            case "largest":
+                found = cost.largest
+                return f"There is a tensor of shape {found.of}{at(found)}: {_elements(found, most)}"
+            case "alive":
+                return f"The tensors that are held at once{at(cost.alive)} have {_elements(cost.alive, most)}"
+            case "rows":
+                found = cost.rows
+                return f"`{found.of}` is multiplied with {found.count:,} rows{at(found)}; {most:,} are needed."
+        return f"It takes {cost.operations:,} operations; {most:,} are enough."
+    return ""
+
+
+def _elements(found: Maximum, most: int) -> str:
+    return f"{found.count:,} numbers; {most:,} are enough."
+
+
+OPERATOR = "operator"
+LEFT = "left"
+THREAD = "thread"
+UNSEEN = "unseen"
+"""Reasons for which a call is not countable: see `countable`."""
+
+_WHY = {
+    LEFT: (
+        "elements leave PyTorch or come from outside of it (`.numpy()`, `.tolist()`, many `.item()` or `if`s on "
+        "tensors). Compute with tensors instead."
+    ),
+    OPERATOR: (
+        "the code calls a function whose operations this test cannot count. Use matrix products, sums, exp and the "
+        "like instead."
+    ),
+    THREAD: "another thread computes. Compute in the thread that calls the function instead.",
+}
+_UNSEEN_PART = "part of what is computed is hidden from the count. Call PyTorch's functions directly instead."
+
+
+def uncountable_message(cost: Cost, at: LineInWords) -> str:
+    """Return the message that the cost of a call cannot be counted, with reason and line; empty if it can."""
+    first = cost.uncounted
+    return f"The operations cannot be counted:{at(first)} {_WHY.get(first.of, _UNSEEN_PART)}" if first.count else ""

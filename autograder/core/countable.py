@@ -1,7 +1,7 @@
-"""Check that every computation of a call is counted. `cost` counts the operators that it sees.
+"""Count the cost of a call, and detect computations that are not counted. `cost` counts the operators that it sees.
 
-The call gets sealed tensors: they have no elements of their own, so code can only give them to operators. Whatever
-else reaches the elements makes the call uncountable: operators that are not on the list, kernels written in Python,
+The call gets sealed tensors. They have no elements of their own, so code can only pass them to operators. Any other
+access to the elements makes the call uncountable: operators that are not on the list, kernels written in Python,
 elements that leave PyTorch, other threads, code that searches the interpreter for the tensors behind.
 """
 # ruff: noqa: SIM905 (a list of a hundred names is read more easily without its quotes)
@@ -18,20 +18,13 @@ from typing import Any, NamedTuple
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from .arguments import MAX_DEPTH, Arguments, each, tensors_in
-from .cost import Counting, Most
+from .arguments import MAX_DEPTH, Arguments, map_nested, tensors_in
+from .cost import LEFT, OPERATOR, THREAD, UNSEEN, CostCounter, Maximum
 from .library_calls import library_of
-from .operators import name_of
-from .tracing import Own, memory_of
-
-OPERATOR = "operator"
-LEFT = "left"
-THREAD = "thread"
-UNSEEN = "unseen"
-"""Reasons for which a call is not countable; `core.uncounted` has a message for each."""
+from .run_trace import IsOwnFile, memory_id, name_of
 
 _BITS, _BITS_FOR_AN_ELEMENT = 3200, 4
-"""Limit for what leaves PyTorch, as by `.item()` or `if`: 100 float32 elements, plus 4 bits for each input element."""
+"""Limit for data that leaves PyTorch, as by `.item()` or `if`: 100 float32 elements, plus 4 bits per input element."""
 _SEARCHES = {
     *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
     *("sys._current_frames", "sys.settrace", "sys.setprofile"),
@@ -61,7 +54,7 @@ _STEP_BY_STEP = frozenset(
     unsafe_split_with_sizes unsqueeze_copy vdot view_copy zero zeros zeros_like
     """.split()
 )
-"""Operators whose steps `cost` knows, and that PyTorch marks neither as pointwise, nor as reductions, nor as views."""
+"""Operators whose cost `cost` knows, and that PyTorch tags neither as pointwise, nor as reductions, nor as views."""
 
 
 class Sealed(torch.Tensor):
@@ -90,29 +83,29 @@ class Sealed(torch.Tensor):
 
 
 _behind = Sealed.__dict__["behind"]
-"""Finds the counting and the tensor of a sealed one. Only functions below hold it, as a default value, because Python
-audits who reads these."""
+"""Descriptor that returns the counter and the tensor behind a sealed tensor. Only functions below hold it, as a default
+value, because Python audits access to default values."""
 del Sealed.behind  # type: ignore[attr-defined]
 
 
-class Countable(Counting):
-    """Counts what a call costs, and notes what it cannot count."""
+class SealedCostCounter(CostCounter):
+    """Counts the cost of a call, and notes the first computation that it cannot count."""
 
-    def __init__(self, own: Own, given: Sequence[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> None:
+    def __init__(self, own: IsOwnFile, given: Sequence[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> None:
         super().__init__(own, given, parameters)
         self._own = own
         self._bits = _BITS + _BITS_FOR_AN_ELEMENT * sum(tensor.numel() for tensor in given)
-        """Number of bits that may still leave PyTorch."""
+        """Bits that may still leave PyTorch."""
         self._thread = get_ident()
         self.is_busy = False
         self._outside: dict[int, StorageWeakRef] = {}
         """Memory of tensors that are neither sealed nor views of sealed ones."""
 
     def uncount(self, why: str) -> None:
-        """Note the first reason for which the call is not countable, with the line."""
+        """Note a reason for which the call is not countable, with its line, unless there is an earlier reason."""
         if not self.cost.uncounted.count:
-            self.cost.uncounted = Most(1, why)
-            self.cost.uncounted = Most(1, why, *self.place())
+            self.cost.uncounted = Maximum(1, why)
+            self.cost.uncounted = Maximum(1, why, *self.place())
 
     def __torch_dispatch__(
         self,
@@ -134,17 +127,17 @@ class Countable(Counting):
             return value
 
         plain: tuple[Any, ...] = tuple(
-            [each(one, opened) if isinstance(one, list | tuple) else opened(one) for one in args]
+            [map_nested(one, opened) if isinstance(one, list | tuple) else opened(one) for one in args]
         )
-        named = {name: each(value, opened) for name, value in kwargs.items()} if kwargs else {}
-        if self not in _running:  # kept by the code after its call
+        named = {name: map_nested(value, opened) for name, value in kwargs.items()} if kwargs else {}
+        if self not in _running:  # the code kept the tensor after its call
             return func(*plain, **named)
         facts = _facts_of(func)
         if not facts.is_counted or (facts.is_view_of_dtype and plain[0].dtype != plain[1]):
             self.uncount(OPERATOR)
         elif get_ident() != self._thread:
             self.uncount(THREAD)
-        elif facts.is_in_python or any(kind is not Sealed for kind in types):  # they get the tensors behind
+        elif facts.is_in_python or any(kind is not Sealed for kind in types):  # they get the unsealed tensors
             self.uncount(UNSEEN)
         was, self.is_busy = self.is_busy, True
         try:
@@ -163,16 +156,16 @@ class Countable(Counting):
                 with torch._C._DisableTorchDispatch():
                     func(*args, **(kwargs or {}))
             if sealed and facts.written:
-                self._look_at_written(facts.written, plain, named, sealed)
+                self._check_written(facts.written, plain, named, sealed)
             if type(made) is torch.Tensor:
                 return self._resealed(made, sealed)
             if isinstance(made, bool | int | float):
                 self.leave(made, 8 * plain[0].element_size())
-            return each(made, lambda value: self._resealed(value, sealed))
+            return map_nested(made, lambda value: self._resealed(value, sealed))
         finally:
             self.is_busy = was
 
-    def _look_at_written(
+    def _check_written(
         self,
         places: Sequence[tuple[int, str]],
         plain: tuple[Any, ...],
@@ -182,13 +175,13 @@ class Countable(Counting):
         """Note whether an operator wrote outside of sealed tensors. Raises RuntimeError if it resized one."""
         for tensor in tensors_in([plain[at] if at < len(plain) else named.get(name) for at, name in places]):
             seal = next((seal for own, seal in sealed if own is tensor), None)
-            if seal is None or memory_of(tensor) in self._outside:
+            if seal is None or memory_id(tensor) in self._outside:
                 self.uncount(LEFT)
             elif seal.shape != tensor.shape:
                 raise RuntimeError("A sealed tensor cannot be resized.")
 
     def _resealed(self, value: Any, sealed: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> Any:
-        """Return the sealed tensor for one that an operator gave, which may be one of its operands."""
+        """Return the sealed tensor for an operator's result, which may be one of its operands."""
         for tensor, seal in sealed:
             if tensor is value:
                 return seal
@@ -221,7 +214,7 @@ class Countable(Counting):
 
     def take_foreign(self, tensor: torch.Tensor) -> None:
         if tensor.layout == torch.strided:
-            self._outside[memory_of(tensor)] = StorageWeakRef(tensor.untyped_storage())
+            self._outside[memory_id(tensor)] = StorageWeakRef(tensor.untyped_storage())
         super().take_foreign(tensor)
 
     def run(self, call: Callable[..., Any], arguments: Arguments, once: bool, *, behind: Any = _behind) -> Any:
@@ -238,7 +231,7 @@ class Countable(Counting):
                 return {name: opened(one, depth + 1) for name, one in value.items()}
             return value
 
-        _listen()
+        _install_audit_hook()
         tracers = sys.gettrace(), sys.getprofile()
         sys.settrace(None)  # a tracer is given frames
         sys.setprofile(None)
@@ -252,12 +245,12 @@ class Countable(Counting):
             self.is_busy = True
             lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
             at = next((one for one in reversed(lines) if self._own(one[0])), ("", 0))
-            uncounted = self.cost.uncounted if self.cost.uncounted.count else Most(1, LEFT, *at)
+            uncounted = self.cost.uncounted if self.cost.uncounted.count else Maximum(1, LEFT, *at)
         finally:
             _running.remove(self)
             sys.settrace(tracers[0])
             sys.setprofile(tracers[1])
-        again = Counting(self._own, list(tensors_in(arguments.positional)), {})
+        again = CostCounter(self._own, list(tensors_in(arguments.positional)), {})
         try:
             return again.run(call, arguments, once)
         finally:
@@ -273,7 +266,7 @@ def _dispatched(
     *,
     behind: Any = _behind,
 ) -> Any:
-    """An operator of sealed tensors, where no dispatch mode comes first."""
+    """Count an operator of sealed tensors if no dispatch mode is active."""
     first = next(one for one in tensors_in([args, kwargs]) if type(one) is Sealed)
     return behind.__get__(first)[0].__torch_dispatch__(func, types, args, kwargs)
 
@@ -297,7 +290,7 @@ class _Facts(NamedTuple):
     is_in_python: bool
     is_view_of_dtype: bool
     lifts: bool
-    """True if the operator makes a tensor of data from outside."""
+    """True if the operator makes a tensor from data outside PyTorch."""
     changes_view: bool
     is_sized_by_elements: bool
     """True if the sizes of the operator's result depend on elements of its operands."""
@@ -320,15 +313,15 @@ def _facts_of(func: Any) -> _Facts:
     )
 
 
-_running = list[Countable]()
-"""The count of this moment."""
+_running = list[SealedCostCounter]()
+"""The active counter, if any."""
 
 
 @cache
-def _listen() -> None:
-    """Have Python report from now on if code reaches for the objects of its callers, or for memory by its address."""
+def _install_audit_hook() -> None:
+    """Install an audit hook that detects code which searches the objects of its callers, or reads memory by address."""
 
-    def hear(event: str, args: tuple[Any, ...]) -> None:
+    def audit(event: str, args: tuple[Any, ...]) -> None:
         for counting in _running:
             if not counting.is_busy:
                 counting.is_busy = True
@@ -336,7 +329,7 @@ def _listen() -> None:
                     counting.uncount(UNSEEN)
                 counting.is_busy = False
 
-    sys.addaudithook(hear)
+    sys.addaudithook(audit)
 
 
 def _is_search(event: str, args: tuple[Any, ...]) -> bool:
@@ -368,7 +361,7 @@ def _is_marked(name: str) -> bool:
 
 
 def _is_in_python(func: Any) -> bool:
-    """Return whether a kernel written in Python stands for PyTorch's own; those of `observed_operators` only note."""
+    """Return whether a kernel written in Python replaces PyTorch's own; those of `library_calls` only record."""
     if library_of(name_of(func)):
         return False
     kernels = torch._C._dispatch_dump(func.name()).splitlines()

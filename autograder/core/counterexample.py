@@ -14,42 +14,45 @@ from typing import Any
 import torch
 
 MOST_NUMBERS = 12
-"""In all tensors of an input together: so few that a person can follow each."""
+"""Maximum number of elements in all tensors of an input together: few enough for a person to follow each."""
 APART = 1e-3
-"""Results must differ by more."""
+"""Two results are different if they differ by more than this."""
 _ROUNDING = 1e-6
-"""Of a number, what may be the rounding of float32: two right orders of computing may differ by as much."""
+"""Relative rounding error of float32, by which two right orders of computation may differ."""
 _MOST_WRITTEN = 24
-"""Numbers of a result that are written out."""
+"""Maximum number of elements of a result that a message lists."""
 _LONGEST = 200
 
 ANY_MORE = "..."
 
 
 @dataclass(frozen=True)
-class HuntTarget:
-    """What is hunted: which function, called with what, and what keeps the mistake from showing."""
+class CounterexampleTarget:
+    """The wrong function of a counterexample exercise: its inputs, and the inputs that hide its misconception."""
 
     of: str
     """The function's name."""
     takes: tuple[str, ...]
-    """The tensors of an input: `x: b h T hd`, and `mask: T T bool` where it is not float32. `...` stands for any more
-    dimensions."""
+    """The tensors of an input: `x: b h T hd`, or `mask: T T bool` with a dtype other than float32. `...` stands for any
+    number of dimensions."""
     also: tuple[Any, ...] = ()
-    """What the function is called with after them."""
+    """Further arguments of the function, after the tensors."""
     hides: tuple[str, ...] = ()
-    """What hides the mistake, the first that holds being told: `T=1`, `d_k=d_v`, `x alike` (all its numbers),
-    `x all 0`, `x alike along T`, `x alike turned h T`."""
+    """Conditions on the input that hide the misconception; the signature has the first that holds.
+
+    Forms: `T=1`, `d_k=d_v`, `x alike` (all elements equal), `x all 0`, `x alike along T`, `x alike turned h T` (equal
+    after transposing h and T).
+    """
 
     @property
-    def tensors(self) -> list["Wanted"]:
-        """What is wanted of each tensor."""
-        return [_wanted(one) for one in self.takes]
+    def tensors(self) -> list["RequiredTensor"]:
+        """The required name, dimensions and dtype of each tensor."""
+        return [_parse_required(text) for text in self.takes]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What one tensor of an input is to be."""
+class RequiredTensor:
+    """Required name, dimensions and dtype of one tensor of an input."""
 
     name: str
     dims: tuple[str, ...]
@@ -57,45 +60,49 @@ class Wanted:
 
     @property
     def sized(self) -> list[str]:
-        """The dimensions that have a name, which are the last ones."""
+        """The dimensions with a name, which are the last ones."""
         return [dim for dim in self.dims if dim != ANY_MORE]
 
     @property
     def shape(self) -> str:
-        """The dimensions in words, as a docstring has them."""
+        """The dimensions as a docstring writes them, such as `(T, d)`."""
         return f"({', '.join(self.dims)}{',' * (len(self.dims) == 1)})"
 
 
 @dataclass(frozen=True)
-class HuntResult:
-    """What an input showed."""
+class CounterexampleResult:
+    """Verdict on an input."""
 
     problem: str
-    """Why it is none that the hunt is for, in a sentence; empty where the two differ."""
+    """Reason in a sentence why the input is not a counterexample; empty if it is one."""
     why: str
-    """The same for all inputs that fail in one way, whatever their numbers are."""
+    """The kind of failure without numbers, equal for all inputs that fail in the same way."""
 
 
-_DIFFERS = HuntResult("", "differs")
+_DIFFERS = CounterexampleResult("", "differs")
 
 
-def shown_by(
+def judge_input(
     given: Any,
-    target: HuntTarget,
+    target: CounterexampleTarget,
     wrong: Callable[..., Any],
     right: Callable[..., Any],
-    named: Callable[[Any], str],
+    describe: Callable[[Any], str],
     whose: str,
-) -> HuntResult:
-    """What comes of an input. named: what a value is, in words. whose: what the right function is called."""
+) -> CounterexampleResult:
+    """Return the verdict on an input of a counterexample exercise.
+
+    given: the student's tensor, or a tuple of tensors. describe: names the type and shape of a value. whose: the right
+    function in words.
+    """
     wanted = target.tensors
-    if (unusable := _unusable(given, wanted, named)) is not None:
+    if (unusable := _unusable(given, wanted, describe)) is not None:
         return unusable
     tensors = [given] if len(wanted) == 1 else list(given)
     held = [one.detach().to("cpu", copy=True) for one in tensors]
     expected, refused = _called(right, held, target.also)
     if refused:
-        return HuntResult(f"{whose} does not take this input: {refused}", "refused")
+        return CounterexampleResult(f"{whose} does not take this input: {refused}", "refused")
     got, failed = _called(wrong, held, target.also)
     if failed or _gap(got, expected) > APART:
         return _DIFFERS
@@ -105,33 +112,37 @@ def shown_by(
     sentence = (
         f"On your input, {shapes}, the wrong one and the right one both give {_written(expected)}: no difference."
     )
-    return HuntResult(f"{sentence}{near}", f"alike: {_hidden_by(held, target)}")
+    return CounterexampleResult(f"{sentence}{near}", f"alike: {_hidden_by(held, target)}")
 
 
-def _wanted(written: str) -> Wanted:
+def _parse_required(written: str) -> RequiredTensor:
     name, _, about = written.partition(": ")
     *dims, last = about.split()
     dtypes = {"bool": torch.bool, "int64": torch.int64}
     if last in dtypes:
-        return Wanted(name, tuple(dims), dtypes[last])
-    return Wanted(name, (*dims, last), torch.float32)
+        return RequiredTensor(name, tuple(dims), dtypes[last])
+    return RequiredTensor(name, (*dims, last), torch.float32)
 
 
-def _unusable(given: Any, wanted: Sequence[Wanted], named: Callable[[Any], str]) -> HuntResult | None:
-    """What keeps an input from being one at all; None where nothing does."""
+def _unusable(
+    given: Any, wanted: Sequence[RequiredTensor], describe: Callable[[Any], str]
+) -> CounterexampleResult | None:
+    """Return the verdict on an input of another form than required; None if the form is right."""
     if len(wanted) == 1:
         given = (given,)
     elif not isinstance(given, tuple | list) or len(given) != len(wanted):
         expected = f"{len(wanted)} tensors are expected: {', '.join(one.name for one in wanted)}"
-        return HuntResult(f"The input is {named(given)}; {expected}.", f"no input: {_kind(given)}")
+        return CounterexampleResult(f"The input is {describe(given)}; {expected}.", f"no input: {_kind(given)}")
     for one, tensor in zip(wanted, given, strict=True):
         what = "The input" if len(wanted) == 1 else f"`{one.name}`"
         if not isinstance(tensor, torch.Tensor) or tensor.layout is not torch.strided or tensor.is_meta:
-            return HuntResult(f"{what} is {named(tensor)}; a tensor is expected.", f"no tensor: {_kind(tensor)}")
+            return CounterexampleResult(
+                f"{what} is {describe(tensor)}; a tensor is expected.", f"no tensor: {_kind(tensor)}"
+            )
         least = len(one.sized)
         if tensor.dim() < least or (ANY_MORE not in one.dims and tensor.dim() > least):
             several = f"{tensor.dim()} dimension{'s' * (tensor.dim() != 1)}"
-            return HuntResult(
+            return CounterexampleResult(
                 f"{what} has {several}; {one.shape} is expected.", f"{one.name} of {tensor.dim()} dimensions"
             )
         if tensor.dtype != one.dtype:
@@ -143,53 +154,55 @@ def _unusable(given: Any, wanted: Sequence[Wanted], named: Callable[[Any], str])
                     else " Write its numbers with a point, or call `.float()`"
                 )
                 how += "."
-            return HuntResult(
+            return CounterexampleResult(
                 f"{what} is {tensor.dtype}; {one.dtype} is expected.{how}", f"{one.name} in {tensor.dtype}"
             )
-        if not tensor.numel():  # one such result may have any number of numbers
-            return HuntResult(f"{what} has no numbers: its shape is {tuple(tensor.shape)}.", "empty")
+        if not tensor.numel():  # results without elements never differ
+            return CounterexampleResult(f"{what} has no numbers: its shape is {tuple(tensor.shape)}.", "empty")
     count = sum(tensor.numel() for tensor in given)
     if count > MOST_NUMBERS:
-        return HuntResult(f"The input has {count} numbers; at most {MOST_NUMBERS} are allowed.", "too many numbers")
+        return CounterexampleResult(
+            f"The input has {count} numbers; at most {MOST_NUMBERS} are allowed.", "too many numbers"
+        )
     if not all(bool(tensor.isfinite().all()) for tensor in given):
-        return HuntResult("The input has NaN or infinite numbers; finite ones are expected.", "not finite")
+        return CounterexampleResult("The input has NaN or infinite numbers; finite ones are expected.", "not finite")
     return _unfit(wanted, [one.shape for one in given])
 
 
-def _unfit(wanted: Sequence[Wanted], shapes: Sequence[torch.Size]) -> HuntResult | None:
-    """A size that is not the same everywhere; None where all are."""
+def _unfit(wanted: Sequence[RequiredTensor], shapes: Sequence[torch.Size]) -> CounterexampleResult | None:
+    """Return the verdict on a dimension with two different sizes; None if there is none."""
     sizes: dict[str, int] = {}
     for one, shape in zip(wanted, shapes, strict=True):
         for dim, size in zip(one.sized, shape[len(shape) - len(one.sized) :], strict=True):
             if sizes.setdefault(dim, size) != size:
                 expected = f"{_listed([each.shape for each in wanted])} {'are' if len(wanted) > 1 else 'is'} expected"
                 said = f"{dim} is {sizes[dim]} in one place and {size} in another; {expected}."
-                return HuntResult(said, f"{dim} of two sizes")
+                return CounterexampleResult(said, f"{dim} of two sizes")
     return None
 
 
 def _called(function: Callable[..., Any], tensors: Sequence[torch.Tensor], also: Sequence[Any]) -> tuple[Any, str]:
-    """What a function gives, or the error that it raised."""
+    """Return the result of a function and an empty string, or None and the error message."""
     try:
         with torch.no_grad():
             return function(*(one.clone() for one in tensors), *also), ""
     except Exception as error:
-        said = str(error).strip().partition("\n")[0][:_LONGEST]
-        return None, f"{type(error).__name__}: {said}" if said else type(error).__name__
+        message = str(error).strip().partition("\n")[0][:_LONGEST]
+        return None, f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def _gap(one: Any, other: Any) -> float:
-    """How far two results are apart; infinity where it is not their numbers that differ."""
+    """Return the largest difference of two results; infinity if their types or shapes differ."""
     if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor) or one.shape != other.shape:
         return torch.inf
     a, b = one.detach().double(), other.detach().double()
-    same = (a == b) | (a.isnan() & b.isnan())
+    is_same = (a == b) | (a.isnan() & b.isnan())
     gaps = ((a - b).abs() - _ROUNDING * b.abs()).nan_to_num(torch.inf, torch.inf)
-    return max(0.0, float(gaps.masked_fill(same, 0.0).amax())) if gaps.numel() else 0.0
+    return max(0.0, float(gaps.masked_fill(is_same, 0.0).amax())) if gaps.numel() else 0.0
 
 
 def _listed(words: Sequence[str]) -> str:
-    """`a, b and c`."""
+    """Join words to `a, b and c`."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last
 
@@ -206,17 +219,17 @@ def _in_brackets(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _hidden_by(tensors: Sequence[torch.Tensor], target: HuntTarget) -> str:
-    """What hides the mistake in this input, if that is known."""
+def _hidden_by(tensors: Sequence[torch.Tensor], target: CounterexampleTarget) -> str:
+    """Return the first condition of `hides` that holds for this input; empty if none does."""
     sizes: dict[str, int] = {}
-    by_name: dict[str, tuple[Wanted, torch.Tensor]] = {}
+    by_name: dict[str, tuple[RequiredTensor, torch.Tensor]] = {}
     for wanted, tensor in zip(target.tensors, tensors, strict=True):
         sizes |= dict(zip(wanted.sized, tensor.shape[tensor.dim() - len(wanted.sized) :], strict=True))
         by_name[wanted.name] = wanted, tensor
     return next((one for one in target.hides if _holds(one, sizes, by_name)), "")
 
 
-def _holds(hiding: str, sizes: Mapping[str, int], tensors: Mapping[str, tuple[Wanted, torch.Tensor]]) -> bool:
+def _holds(hiding: str, sizes: Mapping[str, int], tensors: Mapping[str, tuple[RequiredTensor, torch.Tensor]]) -> bool:
     if "=" in hiding:
         one, _, other = hiding.partition("=")
         return sizes[one] == (int(other) if other.isdigit() else sizes[other])
@@ -234,21 +247,21 @@ def _holds(hiding: str, sizes: Mapping[str, int], tensors: Mapping[str, tuple[Wa
 
 
 def _kind(value: Any) -> str:
-    """The type of what is no tensor; what came from another process has its name alone."""
+    """Return the name of a value's type. A value from another process is an `Opaque`, which has only that name."""
     return str(getattr(value, "type_name", type(value).__name__))
 
 
 PackedFunction = Mapping[str, Any]
-"""`code`, packed, and `imports`: by the name that the code has for it, the module."""
+"""`code`: the packed source. `imports`: module names by the names that the code has for them."""
 
 
 def packed_function(code: str, imports: Mapping[str, str]) -> PackedFunction:
-    """Return the function as it is released."""
+    """Return a function in the form of its release."""
     return {"code": base64.b85encode(zlib.compress(code.encode(), 9)).decode(), "imports": dict(imports)}
 
 
 def unpacked_function(name: str, function: PackedFunction) -> Callable[..., Any]:
-    """Return the function. No file holds its lines, so that `inspect` finds none."""
+    """Return the function of a release. `inspect` finds no source of it, because no file has its lines."""
     scope: dict[str, Any] = {as_: importlib.import_module(module) for as_, module in function["imports"].items()}
     scope["__name__"] = f"a wrong {name}"
     code = zlib.decompress(base64.b85decode(function["code"])).decode()

@@ -1,4 +1,4 @@
-"""Judgement of words that were drawn from logits, by their shares: which ones a seed draws is chance."""
+"""Judgement of words drawn from logits, by their frequencies, because the words of a seed are random."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from .comparison import Mismatch, describe
 
 DRAWS = 4000
 FEW_DRAWS = 300
-"""Enough to see each word that is likely at all, where shares are not compared."""
+"""Number of draws if frequencies are not compared: each likely word occurs."""
 _SIGMAS = 6
-"""Of a right answer one share in 500 million is further off."""
+"""Accepted standard deviations: of a right answer, one frequency in 500 million is further off."""
 LEVELS = torch.tensor([2.0, 1.2, 0.5, -0.1, -0.8, -2.0])
-"""The logits of a row, in some order: the rarest word is still drawn some thirty times."""
+"""The logits of a row, in some order: the rarest word is still drawn about thirty times."""
 RIGHT = "as wanted"
 ALWAYS_THE_SAME = "All calls draw the same words: is a seed set inside, or always the largest logit taken?"
 LEAST_DRAWN = 15
-"""A word that should come less often may stay out by chance."""
+"""A word whose expected count is smaller may be missing by chance."""
 
 
 def as_words(found: Any, b: int) -> torch.Tensor:
@@ -30,7 +30,7 @@ def as_words(found: Any, b: int) -> torch.Tensor:
 
 
 def in_short(words: torch.Tensor, logits: torch.Tensor, temperature: float) -> str:
-    """Return what is no chance about these words, of which each row has one."""
+    """Return a signature of the words, one for each row, that contains nothing random."""
     if bool((words == logits.argmax(dim=-1)).all()):
         return "the largest"
     if bool((words == logits.argmin(dim=-1)).all()):
@@ -85,7 +85,7 @@ def _rules(logits: torch.Tensor, temperature: float, top_k: int) -> dict[str, to
     of_all = torch.softmax(scaled, dim=-1)
 
     def rest_to(word: int | torch.Tensor) -> torch.Tensor:
-        """The shares among all words, if those of the words left out all fall to this one."""
+        """Shares among all words if one word gets the shares of all excluded ones."""
         return (of_all * kept).index_add(0, torch.as_tensor(word).view(1), (of_all * ~kept).sum().view(1))
 
     return {

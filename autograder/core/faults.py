@@ -20,7 +20,7 @@ class Place:
 
 
 class StudentFault(Exception):
-    """The student's code did not do what was asked; `str()` is a sentence for the student."""
+    """The student's code failed in an operation; `str()` is a message for the student."""
 
 
 class Missing(StudentFault):
@@ -46,9 +46,9 @@ class Raised(StudentFault):
         *,
         has_own_words: bool = False,
     ) -> None:
-        """kinds: the names of the exception's classes, its own and those it inherits from. hint: what to say beside.
+        """kinds: the names of the exception's class and its base classes. hint: an explanation after the message.
 
-        has_own_words: the author of the code chose the message, and not a library.
+        has_own_words: true if the author of the code chose the message, false if a library did.
         """
         self.type_name = type_name[:80]
         self.kinds = tuple(kinds)
@@ -64,13 +64,13 @@ class Raised(StudentFault):
                 f"Nothing is written in the cell `{self.place.cell}` yet: its line {self.place.line} raises "
                 "NotImplementedError."
             )
-        said = f"{self.type_name}: {self.message}" if self.message else self.type_name
+        error = f"{self.type_name}: {self.message}" if self.message else self.type_name
         where = f" (line {self.place.line} of the cell `{self.place.cell}`)" if self.place else ""
-        return f"Raised {said}{where}{'. ' if self.hint else ''}{self.hint}"
+        return f"Raised {error}{where}{'. ' if self.hint else ''}{self.hint}"
 
 
 class Unusable(StudentFault):
-    """The student's object cannot be used as the exercise asks, e.g. a parameter has another name."""
+    """The student's object has another form than the exercise requires, e.g. a parameter has another name."""
 
     MAX_SENTENCE = 600
 
@@ -79,10 +79,10 @@ class Unusable(StudentFault):
 
 
 CELL_PREFIX = "cell:"
-"""Opens the file name of a cell's code in the worker."""
+"""Prefix of the file name of a cell's code in the worker."""
 _RAISES = opcode.opmap["RAISE_VARARGS"]
 _TORCH = str(Path(spec.origin).parent) if (spec := find_spec("torch")) and spec.origin else "no torch"
-"""Its folder, found before any code of a student runs."""
+"""The folder of torch, determined before any student's code runs."""
 _IN_A_KERNEL = re.compile(r"ipykernel_|^<ipython-input")
 
 
@@ -94,7 +94,7 @@ def is_cell(file: str) -> bool:
 
 @contextmanager
 def student_code() -> Iterator[None]:
-    """Turns whatever the student's code raises into Raised, with the line of the cell it came from."""
+    """Convert each exception of the student's code to Raised, with the line of the cell that raised it."""
     try:
         yield
     except BaseException as error:
@@ -102,7 +102,7 @@ def student_code() -> Iterator[None]:
 
 
 def raised(error: BaseException) -> Raised:
-    """An exception of the student's as data."""
+    """Return an exception of a student's code as Raised, which holds only data."""
     try:
         message = str(error.msg) if isinstance(error, SyntaxError) else str(error)
     except Exception:

@@ -1,9 +1,10 @@
-"""Judgement of what a call showed: hidden tests and the student check both judge by these functions.
+"""Judgement of a call's observation, and the points of an exercise, for both the hidden tests and the student check.
 
-Each raises Mismatch, whose message reveals no expected value.
+Each assertion raises Mismatch, whose message reveals no expected value.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,8 +12,7 @@ import torch
 from . import complaints
 from .arguments import tensors_in
 from .comparison import Mismatch, assert_close, describe
-from .cost import Cost
-from .cost_limits import At, Limits, complaint, uncountable
+from .cost import Cost, Limits, LineInWords, exceeded_message, uncountable_message
 from .device_probe import BY_NUMBERS, ELSEWHERE, MIXED
 from .lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_WRITING
 from .observation import Observation
@@ -20,7 +20,10 @@ from .operations import is_bias
 
 
 def assert_gradients(seen: Observation[Any], gradients: Sequence[Any], parameter_gradients: Mapping[str, Any]) -> None:
-    """The gradients are the expected ones. None: any gradient is right. A bias that the code lacks needs none."""
+    """Raise Mismatch unless the gradients are the expected ones.
+
+    An expected None accepts any gradient. A bias that the code lacks needs no gradient.
+    """
     for number, expected in enumerate(gradients):
         if expected is not None:
             assert_gradient(seen.gradients[number], expected, complaints.argument(number))
@@ -30,7 +33,7 @@ def assert_gradients(seen: Observation[Any], gradients: Sequence[Any], parameter
 
 
 def assert_gradient(gradient: Any, expected: Any, where: complaints.Part) -> None:
-    """A gradient arrived and is the expected one. where: the tensor that it belongs to."""
+    """Raise Mismatch unless a gradient arrived and is the expected one. where: the tensor that it belongs to."""
     assert_arrived({where: gradient})
     try:
         assert_close(gradient, expected, what=f"The gradient of {where}")
@@ -40,7 +43,7 @@ def assert_gradient(gradient: Any, expected: Any, where: complaints.Part) -> Non
 
 
 def assert_shapes(value: Any, shapes: Sequence[Sequence[int]]) -> None:
-    """The results are tensors of these shapes, so that gradients can flow back from them."""
+    """Raise Mismatch unless the results are tensors of these shapes, so that gradients can flow back from them."""
     results = value if isinstance(value, tuple | list) else [value]
     if len(results) != len(shapes):
         raise Mismatch(complaints.of_another_shape(describe(value), shapes[0]))
@@ -50,7 +53,7 @@ def assert_shapes(value: Any, shapes: Sequence[Sequence[int]]) -> None:
 
 
 def assert_arrived(gradients: Mapping[complaints.Part, Any]) -> None:
-    """A gradient arrived everywhere. gradients: by the tensor that each belongs to."""
+    """Raise Mismatch if a gradient is None. gradients: by the tensor that each belongs to."""
     for where, gradient in gradients.items():
         if gradient is None:
             raise Mismatch(complaints.detached(where), OF_GRADIENT, [where.key] if where.key else [])
@@ -70,13 +73,13 @@ def not_finite(seen: Observation[Any]) -> list[str]:
 
 
 def assert_unchanged(changed: Sequence[int]) -> None:
-    """The call wrote into none of its arguments. changed: the positions of those that it wrote into."""
+    """Raise Mismatch if a call wrote into its arguments. changed: the positions of the changed arguments."""
     if changed:
         raise Mismatch(complaints.writes_into(changed), OF_WRITING, [str(changed[0])])
 
 
 def assert_dtype(value: Any, dtype: torch.dtype) -> None:
-    """The value is a tensor of this dtype, or a tuple or list of such tensors."""
+    """Raise Mismatch unless the value is a tensor of this dtype, or a tuple or list of such tensors."""
     if isinstance(value, tuple | list):
         for item in value:
             assert_dtype(item, dtype)
@@ -89,16 +92,19 @@ def assert_dtype(value: Any, dtype: torch.dtype) -> None:
 
 
 def assert_devices(devices: Sequence[str], verdict: str) -> None:
-    """The code follows its inputs to another device. devices: of a call's results. verdict: of a device probe."""
+    """Raise Mismatch unless the code follows its inputs to another device.
+
+    devices: those of a call's results. verdict: that of a device probe.
+    """
     if len(devices) > 1:
         raise Mismatch("The outputs are on different devices.", OF_DEVICE)
-    if found := complaints.of_devices(verdict):
+    if found := complaints.device_message(verdict):
         kind = verdict.removesuffix(BY_NUMBERS)
         raise Mismatch(found, OF_DEVICE, [kind] if kind in (MIXED, ELSEWHERE) else [])
 
 
 def is_refusal(kinds: Sequence[str], errors: Sequence[str]) -> bool:
-    """Return whether an exception refuses an input. kinds: the names of its classes. errors: those that refuse.
+    """Return whether an exception rejects an input. kinds: the names of its classes. errors: the classes that do.
 
     A stub's NotImplementedError does not, although it is a RuntimeError.
     """
@@ -106,19 +112,77 @@ def is_refusal(kinds: Sequence[str], errors: Sequence[str]) -> bool:
 
 
 def assert_parameters(parameters: Mapping[str, torch.Tensor], shapes: Mapping[str, Sequence[int]]) -> None:
-    """An instance has parameters of these names and shapes, and no others."""
+    """Raise Mismatch unless an instance has exactly the parameters of these names and shapes."""
     found = {name: tuple(parameter.shape) for name, parameter in parameters.items()}
     if found != {name: tuple(shape) for name, shape in shapes.items()}:
         raise Mismatch(complaints.other_parameters(found))
 
 
-def assert_cost(cost: Cost, limits: Limits, at: At, *, is_counted: bool = True) -> None:
-    """The cost stays within the limits.
+def assert_cost(cost: Cost, limits: Limits, at: LineInWords, *, is_counted: bool = True) -> None:
+    """Raise Mismatch if the cost exceeds a limit.
 
-    is_counted: whether only the count decides, so that a call whose cost cannot be counted is a mismatch. Only the
-    count can decide on operations.
+    is_counted: true if only the count decides, so that an uncountable call is a mismatch. Operations have no other
+    measure than the count.
     """
-    if found := complaint(cost, limits, at):
+    if found := exceeded_message(cost, limits, at):
         raise Mismatch(found)
-    if (is_counted or "operations" in limits) and (why := uncountable(cost, at)):
+    if (is_counted or "operations" in limits) and (why := uncountable_message(cost, at)):
         raise Mismatch(why, OF_COUNTING)
+
+
+@dataclass(frozen=True)
+class TestShare:
+    """One test of an exercise, and how much of its weight the answer earns."""
+
+    __test__ = False  # the name would make pytest collect it
+
+    weight: float
+    share: float | None
+    """1 if the test passed, 0.5 if only the form of its result is wrong, else 0; None if it was not run."""
+    is_property: bool = False
+    """The test is conditional: it earns nothing unless a test of hidden values passes."""
+    is_public: bool = False
+    is_essential: bool = False
+    """An answer that fails the test earns at most half of the exercise's points, unless only its form is wrong."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of an exercise's tests, in their order."""
+
+    each: tuple[float, ...]
+    withheld: tuple[bool, ...]
+    """True for a test that would earn points if a test of hidden values passed."""
+    tried: float
+    """The maximum points of the tests that were run."""
+    is_halved: bool
+    """True if the points were reduced to half of the exercise's, because an essential test failed."""
+
+    @property
+    def earned(self) -> float:
+        """The sum of the points."""
+        return sum(self.each)
+
+
+def distribute(tests: Sequence[TestShare], total: float) -> Points:
+    """Distribute an exercise's points among its tests by weight. total: the exercise's points.
+
+    Students know the results of public tests, so passing them proves nothing. Conditional tests earn nothing unless a
+    test of hidden values passes or none was run.
+
+    Example: a test of hidden values fails, a conditional test of equal weight passes, and the exercise has 2 points.
+    The conditional test would earn 1 point, which is withheld.
+    """
+    worth = total / sum(test.weight for test in tests)
+    hidden_values = [test.share for test in tests if not test.is_property and not test.is_public]
+    is_proven = any(hidden_values) or (bool(hidden_values) and all(share is None for share in hidden_values))
+    withheld = tuple(test.is_property and not is_proven for test in tests)
+    each = [
+        0.0 if held else (test.share or 0.0) * test.weight * worth for test, held in zip(tests, withheld, strict=True)
+    ]
+    earned = sum(each)
+    is_halved = earned > total / 2 and any(test.is_essential and test.share == 0.0 for test in tests)
+    if is_halved:
+        each = [points * (total / 2 / earned) for points in each]
+    tried = sum(test.weight * worth for test in tests if test.share is not None)
+    return Points(tuple(each), withheld, tried, is_halved)

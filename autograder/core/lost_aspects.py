@@ -1,7 +1,9 @@
-"""Finds the line where an answer loses what is asked of it beside right values, by watching a run for that alone.
+"""Find the line at which an answer fails an aspect other than the values of its result.
 
-It may write into an argument, give a result of another dtype, keep gradients from an argument, or leave a tensor on
-the CPU. Each is proven by what ran, or by a run in which the line is undone. Needs nothing but torch.
+The aspects: write into no argument, return the right dtype, let gradients reach all arguments, and follow the inputs to
+another device. A line is reported only if a traced run, or a run in which the line's effect is undone, proves it.
+
+Example: `where_lost(OF_WRITING, ["0"], traced, is_cell)` returns the line `x += 1` if that line writes into argument 0.
 """
 
 import copy
@@ -12,33 +14,35 @@ from typing import Any, NamedTuple
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .arguments import Arguments, each, tensors_in
-from .device_probe import Devices, as_elsewhere, moved, moved_there
-from .operators import OperatorMode, name_of
-from .tracing import Own, fed, memory_of, place_of
+from .arguments import Arguments, map_nested, tensors_in
+from .device_probe import Devices, emulated_device, move_arguments, move_module
+from .run_trace import IsOwnFile, OperatorMode, bind_method, memory_id, name_of, own_line
 
 OF_VALUE, OF_FORM, OF_COUNTING = "value", "form", "counting"
 OF_WRITING, OF_DTYPE, OF_GRADIENT, OF_DEVICE = "writes", "dtype", "gradient", "device"
 BY_CAST, OF_NOTHING, OF_OTHERS = "cast", "new", "made"
-"""How a dtype, or a device, comes in: by a call that only changes it, of nothing, or of other tensors."""
+"""Ways to get a wrong dtype or device: by a conversion, in a new tensor, or as the result of an operator."""
 CUT_BY_DETACH, CUT_BY_DATA, CUT_BY_NO_GRAD, CUT_BY_NUMBERS = "detach", "data", "no_grad", "numbers"
-"""What ends the way of a gradient: `.detach()`, `.data`, `torch.no_grad`, plain numbers."""
+"""Ways to cut a gradient: `.detach()`, `.data`, `torch.no_grad`, plain numbers."""
 _PLAIN = ("tolist", "item", "numpy", "__array__", "__float__", "tensor", "as_tensor", "asarray", "new_tensor")
 _CUT_BY = {"detach": CUT_BY_DETACH, **dict.fromkeys(_PLAIN, CUT_BY_NUMBERS)}
 _NEW = ("_like", "new_")
 _MAX_UNDONE = 6
 
 
-class Lost(NamedTuple):
-    """A line, and how it loses the aspect."""
+class LostAspect(NamedTuple):
+    """A line of a student's code, and the way in which it loses the aspect."""
 
     file: str
     line: int
     how: str
 
 
-class Asked(NamedTuple):
-    """A call, and what is looked for in it."""
+class TracedCall(NamedTuple):
+    """A call of a student's function, or of a new instance of a class.
+
+    built: the arguments of the class. parameters: values of the instance's parameters. through: see `bind_method`.
+    """
 
     thing: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -47,12 +51,12 @@ class Asked(NamedTuple):
     through: tuple[str, ...] = ()
 
     def ready(self, change: Callable[[torch.Tensor], torch.Tensor]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """What is called, an instance with these parameters, and arguments of its own; each of their floats changed."""
+        """Return the function or instance, and copies of the arguments, with `change` applied to all float tensors."""
 
-        def changed(one: Any) -> Any:
-            if not isinstance(one, torch.Tensor):
-                return copy.deepcopy(one)
-            return change(one.clone()) if one.is_floating_point() else one.clone()
+        def copy_changed(value: Any) -> Any:
+            if not isinstance(value, torch.Tensor):
+                return copy.deepcopy(value)
+            return change(value.clone()) if value.is_floating_point() else value.clone()
 
         target = self.thing
         if self.built is not None:
@@ -60,13 +64,13 @@ class Asked(NamedTuple):
             own = dict(target.named_parameters()) if self.parameters else {}
             for name, values in (self.parameters or {}).items():
                 own[name].data = change(values.clone()).view(own[name].shape)
-        return fed(target, self.through), tuple(each(arg, changed) for arg in self.arguments)
+        return bind_method(target, self.through), tuple(map_nested(arg, copy_changed) for arg in self.arguments)
 
 
-def where_lost(aspect: str, details: Sequence[str], asked: Asked, own: Own) -> Lost | None:
-    """Return the line; None if this call loses nothing, or if no line is proven.
+def find_lost_aspect(aspect: str, details: Sequence[str], asked: TracedCall, own: IsOwnFile) -> LostAspect | None:
+    """Return the line that loses an aspect; None if this call loses nothing, or if no line is proven.
 
-    details: those of a `core.comparison.Mismatch`. Raises what the code raises.
+    aspect, details: those of a `core.comparison.Mismatch`. Raises what the code raises.
     """
     if aspect == OF_GRADIENT:
         return _of_gradient(details[0], asked, own)
@@ -78,18 +82,18 @@ def where_lost(aspect: str, details: Sequence[str], asked: Asked, own: Own) -> L
         return _of_device(asked, own)
 
 
-def _of_writing(number: int, asked: Asked, own: Own) -> Lost | None:
+def _of_writing(number: int, asked: TracedCall, own: IsOwnFile) -> LostAspect | None:
     target, arguments = asked.ready(lambda one: one)
-    with _Writing(own, {memory_of(one) for one in tensors_in(arguments[number : number + 1])}) as seen:
+    with _Writing(own, {memory_id(one) for one in tensors_in(arguments[number : number + 1])}) as seen:
         target(*arguments)
     file, line = seen.place
-    return Lost(file, line, OF_OTHERS) if line else None
+    return LostAspect(file, line, OF_OTHERS) if line else None
 
 
 class _Writing(OperatorMode):
-    """Notes where something is written first into one of these memories."""
+    """Notes the line that first changes one of these memories."""
 
-    def __init__(self, own: Own, memories: set[int]) -> None:
+    def __init__(self, own: IsOwnFile, memories: set[int]) -> None:
         super().__init__()
         self._own = own
         self._memories = memories
@@ -98,41 +102,41 @@ class _Writing(OperatorMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        held = [one for one in _written(func, args, kwargs or {}) if memory_of(one) in self._memories]
+        held = [one for one in _written(func, args, kwargs or {}) if memory_id(one) in self._memories]
         before = [one.clone() for one in held]
         given = func(*args, **(kwargs or {}))
         if not self.place[1] and not all(map(torch.equal, before, held)):
-            self.place = place_of(self._own)
+            self.place = own_line(self._own)
         return given
 
 
 def _written(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
-    """What an operator writes into."""
+    """Return the operands that an operator writes into."""
     known = getattr(getattr(func, "_schema", None), "arguments", ())
     given = [*zip(known, args, strict=False), *((one, kwargs[one.name]) for one in known if one.name in kwargs)]
     return [tensor for one, value in given if one.is_write for tensor in tensors_in([value])]
 
 
 class _Note(NamedTuple):
-    """One tensor that was made."""
+    """A tensor that a run created."""
 
     place: tuple[str, int]
     operator: str
     dtype: torch.dtype
     inputs: tuple[int, ...]
     is_of_others: bool
-    """Whether the call that made it was given a tensor."""
+    """True if the operator had a tensor among its operands."""
 
     @property
     def how(self) -> str:
-        """By what kind of call it was made."""
+        """The kind of call that created the tensor."""
         return BY_CAST if self.operator == "_to_copy" else OF_OTHERS if self.is_of_others else OF_NOTHING
 
 
 class _Notes:
-    """The tensors that a run makes, with the line of each and what it was made of."""
+    """The tensors that a run creates, with their lines and operands."""
 
-    def __init__(self, own: Own) -> None:
+    def __init__(self, own: IsOwnFile) -> None:
         self._own = own
         self.made: list[_Note] = []
         self._of: dict[int, int] = {}
@@ -140,30 +144,30 @@ class _Notes:
         self._into: dict[int, list[int]] = {}
 
     def behind(self, tensor: torch.Tensor) -> list[int]:
-        """The numbers of a tensor, and of what was written into its memory."""
+        """Return the numbers of a tensor and of all later writes into its memory."""
         number = self._of.get(id(tensor), -1)
-        into = self._into.get(memory_of(tensor), [])
+        into = self._into.get(memory_id(tensor), [])
         return [number, *(one for one in into if one > number)] if number >= 0 else into
 
     def note(self, func: Any, operands: list[torch.Tensor], given: Any) -> None:
-        """What an operator made of its operands."""
+        """Note the results of an operator."""
         inputs = tuple(number for one in operands for number in self.behind(one))
         for one in tensors_in(given):
             self._of[id(one)] = len(self.made)
             self._kept.append(one)
             if name_of(func).endswith("_"):
-                self._into.setdefault(memory_of(one), []).append(len(self.made))
-            self.made.append(_Note(place_of(self._own), name_of(func), one.dtype, inputs, bool(operands)))
+                self._into.setdefault(memory_id(one), []).append(len(self.made))
+            self.made.append(_Note(own_line(self._own), name_of(func), one.dtype, inputs, bool(operands)))
 
-    def first(self, tensors: Iterable[torch.Tensor], is_such: Callable[[_Note], bool]) -> _Note | None:
-        """The first of the tensors of this kind that these were made of, with nothing of another kind between."""
+    def first(self, tensors: Iterable[torch.Tensor], has_kind: Callable[[_Note], bool]) -> _Note | None:
+        """Return the first tensor of a kind from which these were computed through tensors of that kind only."""
         pending, seen, found = [n for one in tensors for n in self.behind(one)], set[int](), list[int]()
         while pending:
             number = pending.pop()
-            if number in seen or not is_such(self.made[number]):
+            if number in seen or not has_kind(self.made[number]):
                 continue
             seen.add(number)
-            before = [n for n in self.made[number].inputs if n < number and is_such(self.made[n])]
+            before = [n for n in self.made[number].inputs if n < number and has_kind(self.made[n])]
             pending += before
             if not before:
                 found.append(number)
@@ -172,7 +176,7 @@ class _Notes:
 
 
 class _Noting(OperatorMode):
-    """Notes whatever is made."""
+    """Notes the results of all operators."""
 
     def __init__(self, notes: _Notes) -> None:
         super().__init__()
@@ -186,7 +190,7 @@ class _Noting(OperatorMode):
         return given
 
 
-def _of_dtype(found: torch.dtype, wanted: torch.dtype, asked: Asked, own: Own) -> Lost | None:
+def _of_dtype(found: torch.dtype, wanted: torch.dtype, asked: TracedCall, own: IsOwnFile) -> LostAspect | None:
     for dtype in [wanted] if wanted.is_floating_point else [torch.float32, torch.float64]:
         target, arguments = asked.ready(partial(torch.Tensor.to, dtype=dtype))
         if isinstance(target, torch.nn.Module):
@@ -199,20 +203,20 @@ def _of_dtype(found: torch.dtype, wanted: torch.dtype, asked: Asked, own: Own) -
         if note is None:
             continue
         if note.operator == "arange" and not found.is_floating_point:
-            return None  # counting is no fault: it is in what was made of it
-        return Lost(*note.place, note.how)
+            return None  # counting is right; the fault is in a later operation
+        return LostAspect(*note.place, note.how)
     return None
 
 
 def _real(dtype: torch.dtype) -> torch.dtype:
-    """That of the parts of complex numbers."""
+    """Return the dtype, for a complex one that of its parts."""
     return dtype.to_real() if dtype.is_complex else dtype
 
 
 class _Cuts(TorchFunctionMode):
-    """Notes where what carries a gradient gives what does not; may undo what one line does."""
+    """Notes the lines at which results lose the gradient of their operands; can undo the effect of one line."""
 
-    def __init__(self, own: Own, undone: tuple[str, int] | None) -> None:
+    def __init__(self, own: IsOwnFile, undone: tuple[str, int] | None) -> None:
         super().__init__()
         self._own = own
         self._undone = undone
@@ -222,7 +226,7 @@ class _Cuts(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        name, place = str(getattr(func, "__name__", "")), place_of(self._own)
+        name, place = str(getattr(func, "__name__", "")), own_line(self._own)
         if name == "_set_grad_enabled":
             if place == self._undone and not args[0]:
                 return None
@@ -242,20 +246,20 @@ class _Cuts(TorchFunctionMode):
         return given
 
 
-def _of_gradient(where: str, asked: Asked, own: Own) -> Lost | None:
+def _of_gradient(where: str, asked: TracedCall, own: IsOwnFile) -> LostAspect | None:
     arrived, cuts = _arrives(where, asked, own)
     if arrived or not cuts:
         return None
-    mends = [place for place in list(cuts)[:_MAX_UNDONE] if place[1] and _arrives(where, asked, own, place)[0]]
-    if not mends and len(cuts) == 1 and set(cuts.values()) == {CUT_BY_NUMBERS}:
-        mends = [place for place in cuts if place[1]]  # there is no other way out
-    return Lost(*mends[0], cuts[mends[0]]) if len(mends) == 1 else None
+    proven = [place for place in list(cuts)[:_MAX_UNDONE] if place[1] and _arrives(where, asked, own, place)[0]]
+    if not proven and len(cuts) == 1 and set(cuts.values()) == {CUT_BY_NUMBERS}:
+        proven = [place for place in cuts if place[1]]  # numbers cannot be undone, and nothing else cuts the gradient
+    return LostAspect(*proven[0], cuts[proven[0]]) if len(proven) == 1 else None
 
 
 def _arrives(
-    where: str, asked: Asked, own: Own, undone: tuple[str, int] | None = None
+    where: str, asked: TracedCall, own: IsOwnFile, undone: tuple[str, int] | None = None
 ) -> tuple[bool, dict[tuple[str, int], str]]:
-    """Whether a gradient arrives there and nowhere else is asked for, and where its ways end."""
+    """Return whether a gradient arrives at an argument or parameter, and the lines that cut gradients on its way."""
     with torch.enable_grad():
         target, arguments = asked.ready(lambda one: one)
         own_parameters = dict(target.named_parameters()) if isinstance(target, torch.nn.Module) else {}
@@ -272,7 +276,7 @@ def _arrives(
 
 
 class _Staying(Devices):
-    """Notes which tensors are made on the CPU, and what is one of the first two operands from two devices."""
+    """Notes the tensors that are created on the CPU, and the CPU operands of the first operator with two devices."""
 
     def __init__(self, notes: _Notes) -> None:
         super().__init__()
@@ -294,15 +298,15 @@ class _Staying(Devices):
         return given
 
 
-def _of_device(asked: Asked, own: Own) -> Lost | None:
+def _of_device(asked: TracedCall, own: IsOwnFile) -> LostAspect | None:
     notes = _Notes(own)
     with _Noting(notes):
         target, arguments = asked.ready(lambda one: one)
     if isinstance(target, torch.nn.Module):
-        target = moved(target)
-    there = moved_there(Arguments(arguments))
+        target = move_module(target)
+    there = move_arguments(Arguments(arguments))
     stayed: list[torch.Tensor] = []
-    with as_elsewhere(_Staying(notes)) as seen:
+    with emulated_device(_Staying(notes)) as seen:
         try:
             stayed = [one for one in tensors_in(there.apply(target)) if one.device.type == "cpu"]
         except Exception:
@@ -311,4 +315,4 @@ def _of_device(asked: Asked, own: Own) -> Lost | None:
     note = notes.first(seen.stayed or stayed, lambda _: True)
     if note is None:
         return None
-    return Lost(*note.place, note.how)
+    return LostAspect(*note.place, note.how)

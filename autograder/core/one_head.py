@@ -1,4 +1,4 @@
-"""Judgement of the matrices of an attention head by the weights that they give: many matrices give the same.
+"""Judgement of the matrices of an attention head by its weights, because many matrices give the same weights.
 
 Each token of a sentence is a vector of its word and its position, both one-hot. The head is causal.
 """
@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .comparison import Mismatch, OddForm, describe
-from .values import RIGHT_NUMBERS
+from .comparison import RIGHT_NUMBERS, Mismatch, OddForm, describe
 
 _CLOSE = 0.01
 
@@ -93,7 +92,7 @@ def _assert_no_batch(seen: Attended) -> None:
 
 
 def behaviour(seen: Attended) -> tuple[Any, ...]:
-    """Return what tells mistakes apart, whatever the matrices are."""
+    """Return a signature that distinguishes misconceptions, independent of the chosen matrices."""
     patterns = _patterns(seen.words)
     alike = sorted(name for name, one in patterns.items() if _is_close(seen.weights, one))
     is_peaked = bool((seen.weights.amax(dim=-1) > 1 - _CLOSE).all())
@@ -105,12 +104,12 @@ def behaviour(seen: Attended) -> tuple[Any, ...]:
 
 
 def behaviour_without_weights(mismatch: Mismatch) -> str:
-    """Return what tells mistakes apart if the matrices are none: the message, without the width, which is free."""
+    """Return the signature of an unusable result: the message without the matrices' width, which is free."""
     return re.sub(r"shape \((\d+), \d+\); a matrix", r"shape (\1, ...); a matrix", str(mismatch))
 
 
 def _patterns(words: torch.Tensor) -> dict[str, torch.Tensor]:
-    """The weights (T, T) of each head, by its name, and those of some mistakes."""
+    """Return the weights, (T, T), of each head by its name, and those of some misconceptions."""
     num_tokens = len(words)
     i, j = torch.arange(num_tokens)[:, None], torch.arange(num_tokens)
     seen = j <= i
@@ -128,7 +127,7 @@ def _patterns(words: torch.Tensor) -> dict[str, torch.Tensor]:
 
 
 def _mixture(seen: Attended) -> str:
-    """In what way the result is, or is not, the mixture of words."""
+    """Return a name for the relation of the result to the right mixture of words."""
     result, right = seen.result, seen.weights @ seen.one_hot
     if _is_close(result, right):
         return "as wanted"

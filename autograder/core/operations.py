@@ -1,7 +1,7 @@
-"""What the graders can ask of a student's code: the one list of operations, each with how it is carried out.
+"""The operations that hidden tests can request of a student's code, each with its execution.
 
-An operation is data: the trusted side sends it, and the worker carries it out on its bench. A new one needs no word
-anywhere else, but for the method that graders call it by (`graders.proxy`).
+An operation is data: the trusted side sends it, and the worker executes it on its bench. A new operation needs code
+only here, and a method in `graders.proxy`.
 """
 
 import copy
@@ -14,14 +14,21 @@ from typing import Any, Literal, TypeVar
 
 import torch
 
-from . import cost, device_probe, lost_aspects, tracing
-from .arguments import MAX_TENSORS, Arguments, Held, places_of_others, tensors_in, walking_once, with_held
+from . import cost, device_probe, lost_aspects, run_trace
+from .arguments import (
+    MAX_TENSORS,
+    Arguments,
+    InstancePositions,
+    positions_of_others,
+    tensors_in,
+    with_instances,
+    with_iterators,
+)
 from .assembled import Assembled
 from .bench import PLAIN, Bench, Operation, Target
-from .countable import Countable
+from .countable import SealedCostCounter
 from .faults import Unusable, is_cell, student_code
-from .gradients import gradients
-from .observation import Observation
+from .observation import Observation, compute_gradients
 from .packing import Tensors, unpack
 
 T = TypeVar("T")
@@ -30,7 +37,7 @@ Kind = Literal["function", "class"]
 
 @dataclass(frozen=True)
 class KindOf(Operation[Kind]):
-    """Whether a name is a function or a class; raises Missing or Unusable."""
+    """Return whether a name is a function or a class; raises Missing or Unusable."""
 
     tag = "kind"
     form = Kind
@@ -47,7 +54,7 @@ class KindOf(Operation[Kind]):
 
 @dataclass(frozen=True)
 class ManualSeed(Operation[None]):
-    """The seed for what comes next; an instance that is built without one gets 0."""
+    """Set the random seed for the next operations. An instance that is built without a seed gets 0."""
 
     tag = "manual_seed"
     seed: int
@@ -59,14 +66,17 @@ class ManualSeed(Operation[None]):
 
 @dataclass(frozen=True)
 class Build(Operation[int]):
-    """Builds an instance on the CPU, where seeds mean the same everywhere, then moves it to the device; its number."""
+    """Build an instance, and return its number.
+
+    It is built on the CPU, where a seed has the same result on all machines, and then moved to the device.
+    """
 
     tag = "build"
     form = int
     name: str
     arguments: Arguments
     plain: bool = False
-    """It need be no module, and is not moved."""
+    """True if the instance need not be a module; it is not moved."""
 
     def on(self, bench: Bench) -> int:
         bench.seed(bench.next_seed)
@@ -82,13 +92,13 @@ class Build(Operation[int]):
         return bench.add(instance, self)
 
     def made(self, bench: Bench) -> Any:
-        """What the student's class gives."""
+        """Return a new instance of the student's class."""
         return self.arguments.apply(bench.find(self.name))
 
 
 @dataclass(frozen=True)
 class Assemble(Operation[int]):
-    """Makes a module for the student's code to work on, of none of the student's classes; its number."""
+    """Build a module that is not of a student's class, as input for the student's code, and return its number."""
 
     tag = "assemble"
     form = int
@@ -104,31 +114,31 @@ class Assemble(Operation[int]):
         return bench.add(self.made(bench).to(bench.device), self)
 
     def made(self, bench: Bench) -> Assembled:
-        """See there."""
+        """Return a new module."""
         return Assembled(self.parameters, self.buffers, self.frozen, self.shared, self.computes, self.others)
 
 
 @dataclass(frozen=True)
 class Call(Operation[Observation[Any]]):
-    """Calls a function, an instance's forward or a method of one on fresh copies of the arguments.
+    """Call a function, an instance's forward, or a method of an instance, on copies of the arguments.
 
-    With cotangents (the gradient of some loss with respect to each output), gradients flow back to
-    every float argument and every parameter. Where arguments are told by their places, instances count among them.
+    With cotangents (the gradients of a loss with respect to each output), gradients flow back to each float argument
+    and each parameter. Positions of arguments in the observation include those of instances.
     """
 
     tag = "call"
     target: Target
     arguments: Arguments
     cotangents: tuple[torch.Tensor, ...] | None = None
-    held: Held = ()
+    held: InstancePositions = ()
     part: str = ""
     """The method's name."""
     once: bool = False
-    """Lists and tuples are given as iterators, which can be walked once."""
+    """True if lists and tuples are passed as iterators, which can be read only once."""
 
     @property
     def arity(self) -> int:
-        """How many arguments there are, of which an observation tells by their places."""
+        """Number of positional arguments, instances included."""
         return len(self.arguments.positional) + len(self.held)
 
     def on(self, bench: Bench) -> Observation[Any]:
@@ -138,20 +148,20 @@ class Call(Operation[Observation[Any]]):
         before = [[tensor.detach().clone() for tensor in tensors_in(arg)] for arg in inputs]
         with student_code():
             value = arguments.apply(self._called(function, bench))
-        at = places_of_others(self.held, len(inputs))
+        at = positions_of_others(self.held, len(inputs))
         changed = [at[i] for i, held in enumerate(before) if not all(map(_same, held, tensors_in(inputs[i])))]
         types = sorted({leaf.device.type for leaf in islice(tensors_in(value), MAX_TENSORS)})
         devices = types if len(types) > 1 else []
         if self.cotangents is None:
             return Observation(value, changed, devices, [], {})
         parameters = dict(function.named_parameters()) if isinstance(function, torch.nn.Module) else {}
-        found, of_parameters = gradients(value, self.cotangents, inputs, parameters)
+        found, of_parameters = compute_gradients(value, self.cotangents, inputs, parameters)
         by_place = dict(zip(at, found, strict=True))
         return Observation(value, changed, devices, [by_place.get(place) for place in range(self.arity)], of_parameters)
 
     def _called(self, function: Any, bench: Bench) -> Callable[..., Any]:
         own = getattr(function, self.part) if self.part else function
-        return with_held(walking_once(own, self.once), self.held, bench.instances)
+        return with_instances(with_iterators(own, self.once), self.held, bench.instances)
 
     def _placed(self, arg: Any, device: torch.device) -> Any:
         placed = _placed(arg, device)
@@ -161,7 +171,7 @@ class Call(Operation[Observation[Any]]):
 
 @dataclass(frozen=True)
 class Read(Call):
-    """Reads an attribute of an instance."""
+    """Read an attribute of an instance."""
 
     tag = "read"
 
@@ -171,10 +181,9 @@ class Read(Call):
 
 @dataclass(frozen=True)
 class MeasureCost(Call):
-    """Calls as `Call` does, and counts what the call costs: see `cost`.
+    """Call, and count the cost of the call: see `cost`.
 
-    limits: what the hidden test holds the cost to, by the names in `core.cost_limits`.
-    once: lists and tuples are given as generators of copies.
+    limits: the hidden test's limits, see `cost.Limits`. once: lists and tuples are passed as generators of copies.
     """
 
     tag = "cost"
@@ -184,21 +193,21 @@ class MeasureCost(Call):
         function = bench.target(self.target)
         arguments = self.arguments.mapped(lambda arg: _placed(arg, bench.device))
         with student_code():
-            called = with_held(function, self.held, bench.instances)
-            spent, value = cost.of_call(
+            called = with_instances(function, self.held, bench.instances)
+            spent, value = cost.measure_cost(
                 called,
                 arguments,
                 function,
                 is_cell,
                 once=self.once,
-                counting=Countable if isinstance(self.target, str) and not self.held else cost.Counting,
+                counting=SealedCostCounter if isinstance(self.target, str) and not self.held else cost.CostCounter,
             )
         return Observation(value, gradients=[], parameter_gradients={}, cost=spent.packed())
 
 
 @dataclass(frozen=True)
 class TimedCall(Call):
-    """Calls as `Call` does; whoever asks a worker measures the CPU time of the call from outside."""
+    """Call, and measure the CPU time; the CPU time of a worker's call is measured from outside."""
 
     tag = "timed_call"
 
@@ -210,9 +219,9 @@ class TimedCall(Call):
 
 @dataclass(frozen=True)
 class BlocksCall(Call):
-    """Calls a function with a generator of blocks, which are drawn as it goes and need never be held all at once.
+    """Call a function with a generator of random blocks, which never exist all at the same time.
 
-    blocks: the seed, number and length of the blocks: see `drawn_blocks`.
+    blocks: seed, number and length of the blocks, see `drawn_blocks`.
     """
 
     tag = "blocks_call"
@@ -226,7 +235,7 @@ class BlocksCall(Call):
 
 
 def drawn_blocks(seed: int, number: int, length: int) -> Iterator[torch.Tensor]:
-    """Generate the blocks of a row of scores, (length,) each; the largest score comes in the middle."""
+    """Generate the blocks of a row of scores, (length,) each; the largest score is in the middle."""
     drawn = torch.randn(length, generator=torch.Generator().manual_seed(seed))
     for block in range(number):
         yield drawn.roll(block).sub_(min(abs(block - number // 2), 40))  # PyTorch computes exp(-90) slowly
@@ -234,7 +243,7 @@ def drawn_blocks(seed: int, number: int, length: int) -> Iterator[torch.Tensor]:
 
 @dataclass(frozen=True)
 class NamedParameters(Operation[dict[str, torch.Tensor]]):
-    """The instance's parameters by name, in the order of creation."""
+    """Return the instance's parameters by name, in the order of creation."""
 
     tag = "named_parameters"
     instance: int
@@ -245,10 +254,11 @@ class NamedParameters(Operation[dict[str, torch.Tensor]]):
 
 @dataclass(frozen=True)
 class LoadParameters(Operation[None]):
-    """Give the parameters these values, in their own dtype. Raises Unusable if a name is missing or a shape differs.
+    """Set the values of parameters, in their own dtype. Raises Unusable if a name is missing or a shape differs.
 
-    A layer's bias that only one side has becomes zero or is left out, because a layer with a bias of zero equals one
-    without. Other parameters that only the instance has keep their values. exactly: no name may differ.
+    A layer with a zero bias equals one without bias. So a bias that only the instance has becomes zero, and a bias that
+    only `values` has is skipped. Other parameters that only the instance has keep their values. exactly: no name may
+    differ.
     """
 
     tag = "load_parameters"
@@ -263,7 +273,10 @@ class LoadParameters(Operation[None]):
         ):
             has = ", ".join(sorted(own)) or "no parameters at all"
             raise Unusable(f"Its parameters should be {', '.join(sorted(self.values))}; it has {has}.")
-        for name, parameter in own.items():  # in the order of creation: `values` may have come in any other
+        for (
+            name,
+            parameter,
+        ) in own.items():  # in the order of creation, so that errors do not depend on the order of `values`
             if name not in self.values and not is_bias(name):
                 continue
             value = self.values[name] if name in self.values else torch.zeros_like(parameter)
@@ -274,13 +287,13 @@ class LoadParameters(Operation[None]):
 
 
 def is_bias(name: str) -> bool:
-    """Whether a parameter of this name is the bias of a layer."""
+    """Return whether a parameter of this name is the bias of a layer."""
     return name.endswith(".bias")
 
 
 @dataclass(frozen=True)
 class ToDtype(Operation[None]):
-    """`instance.to(dtype)`, the dtype by its name in torch."""
+    """Execute `instance.to(dtype)`. dtype: its name in torch."""
 
     tag = "to_dtype"
     instance: int
@@ -293,7 +306,7 @@ class ToDtype(Operation[None]):
 
 @dataclass(frozen=True)
 class Train(Operation[None]):
-    """`instance.train(mode)`."""
+    """Execute `instance.train(mode)`."""
 
     tag = "train"
     instance: int
@@ -321,18 +334,18 @@ class ProbeDevice(Operation[device_probe.Probed]):
 
         with student_code():
             if isinstance(self.target, int):
-                # New instances: one that is moved is lost for the CPU, and one that has been called may hold anything.
+                # New instances, because a moved one is lost for the CPU, and a called one may have any state.
                 here, away = (_rebuilt(bench, self.target) for _ in range(2))
-                away = device_probe.moved(away)
+                away = device_probe.move_module(away)
             bench.seed(0)
             return device_probe.probe(away, self.arguments, on_cpu)
 
 
 @dataclass(frozen=True)
-class WatchRun(Operation[tracing.Packed]):
-    """Runs a function, or an instance built for it, and gives every tensor that it makes, with its line: `tracing`.
+class TraceRun(Operation[run_trace.PackedRun]):
+    """Trace a run of a function, or of a new instance: see `run_trace`.
 
-    replaced: what is put in the place of the tensors of these numbers.
+    built, parameters, through: see `run_trace.prepare_call`. numbers, replaced: tensors to replace, by their numbers.
     """
 
     tag = "watch_run"
@@ -344,18 +357,21 @@ class WatchRun(Operation[tracing.Packed]):
     numbers: tuple[int, ...] = ()
     replaced: tuple[torch.Tensor, ...] = ()
 
-    def on(self, bench: Bench) -> tracing.Packed:
+    def on(self, bench: Bench) -> run_trace.PackedRun:
         bench.seed(0)
         new = dict(zip(self.numbers, self.replaced, strict=True))
-        watch = tracing.Watch(is_cell, new)
+        watch = run_trace.RunTracer(is_cell, new)
         thing, given = bench.find(self.name), self.arguments.positional
-        call = tracing.made_ready(thing, self.built, self.parameters, given, self.through)
-        return tracing.packed(tracing.watched(call, watch))
+        call = run_trace.prepare_call(thing, self.built, self.parameters, given, self.through)
+        return run_trace.pack_run(run_trace.trace_run(call, watch))
 
 
 @dataclass(frozen=True)
-class LineOfAspect(Operation[str]):
-    """The line that loses an aspect, how, and its file, with spaces between; empty where it cannot be told."""
+class FindLostAspect(Operation[str]):
+    """Return line, way and file of the loss of an aspect, separated by spaces; empty if no line is proven.
+
+    See `lost_aspects.where_lost`.
+    """
 
     tag = "line_of_aspect"
     form = str
@@ -370,9 +386,9 @@ class LineOfAspect(Operation[str]):
     def on(self, bench: Bench) -> str:
         bench.seed(0)
         thing, given = bench.find(self.name), self.arguments.positional
-        asked = lost_aspects.Asked(thing, given, self.built, self.parameters, self.through)
+        asked = lost_aspects.TracedCall(thing, given, self.built, self.parameters, self.through)
         with student_code():
-            found = lost_aspects.where_lost(self.aspect, self.details, asked, is_cell)
+            found = lost_aspects.find_lost_aspect(self.aspect, self.details, asked, is_cell)
         return f"{found.line} {found.how} {found.file}" if found else ""
 
 
@@ -381,28 +397,28 @@ def _placed(arg: Any, device: torch.device) -> Any:
 
 
 def _rebuilt(bench: Bench, number: int) -> Any:
-    """An instance built as the one of this number was, and in its mode; each time with the same numbers."""
+    """Build an instance like the one of this number, in the same mode, each time with the same parameters."""
     built = bench.built[number]
     bench.seed(0)
     instance = built.made(bench)
-    instance.train(bench.instances[number].training)  # which may be the student's own, and return nothing
+    instance.train(bench.instances[number].training)  # not chained, because a student's `train` may return None
     return instance
 
 
 _KINDS: tuple[type[Operation[Any]], ...] = (*Operation.__subclasses__(), *Call.__subclasses__())
 OPERATIONS = {kind.tag: kind for kind in _KINDS}
-"""All of them, by the names that they have in a header."""
+"""All operations by their names in a header."""
 
 
 def unpacked(header: Mapping[str, Any], tensors: Tensors) -> Operation[Any]:
-    """The operation that `packed` made the header of."""
+    """Return the operation of a header: the inverse of `Operation.packed`."""
     kind = OPERATIONS[header["operation"]]
-    asked = {each.name: header[each.name] for each in fields(kind)}
-    given = {field: value if type(value) in PLAIN else unpack(value, tensors) for field, value in asked.items()}
-    return kind(**{field: Arguments(*value) if field == "arguments" else value for field, value in given.items()})
+    packed = {each.name: header[each.name] for each in fields(kind)}
+    values = {name: value if type(value) in PLAIN else unpack(value, tensors) for name, value in packed.items()}
+    return kind(**{name: Arguments(*value) if name == "arguments" else value for name, value in values.items()})
 
 
-# Bound before any cell can put something else in their place.
+# Bound before any cell can replace them.
 _equal, _nan_to_num = torch.equal, torch.nan_to_num
 
 

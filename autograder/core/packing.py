@@ -1,6 +1,6 @@
-"""Values as JSON and tensors: what a student's code gave back, in a form that can be checked before it is believed.
+"""Convert values to JSON and tensors, and back, so that the result of untrusted code is data that can be checked.
 
-Tensors stand in the JSON as numbers into what is sent beside it.
+The JSON contains tensors by name; their elements are sent separately.
 """
 
 import math
@@ -14,13 +14,13 @@ import torch
 from .arguments import MAX_DEPTH, MAX_TENSORS
 
 MAX_TENSOR_BYTES = 4 << 20
-"""Of tensors in one message: ten times what the largest right answer, or mistake of the catalogue, sends."""
+"""Limit for the tensors of one message: ten times what the largest known answer sends."""
 MAX_ITEMS = 4_000
-"""In one value, at all depths together."""
+"""Limit for the items of one value, at all depths together."""
 MAX_TEXT, MAX_CHARACTERS = 10_000, 100_000
-"""Of characters in one text, and in one value."""
+"""Limits for the characters of one text, and of all texts in one value."""
 MAX_PAIRS = 500
-"""In one dict: whoever knows how keys are hashed can choose them so that each is compared with all before it."""
+"""Limit for one dict: colliding keys can be chosen, of which each is compared with all before it."""
 MAX_DIMS = 16
 
 _PLAIN = (tuple, list, dict, str, float)
@@ -28,7 +28,7 @@ _DTYPES = {
     *(torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.bool),
     *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint64, torch.uint32, torch.uint16, torch.uint8),
 }
-"""Those that safetensors has and a comparison can be made in."""
+"""The dtypes that safetensors has and that can be compared."""
 
 Tensors = dict[str, torch.Tensor]
 
@@ -40,9 +40,9 @@ _Pairs = list[tuple[Value, Value]]
 
 @dataclass
 class Packed:
-    """A value that JSON cannot express, by the name of its type; one field is set.
+    """A value that JSON cannot express; only the field with the name of its type is set.
 
-    A student's process sends values, so they are read into fields: its keys would be those of a dict.
+    The values of a student's process are decoded into these fields, so that it cannot choose the keys of a dict.
     """
 
     tensor: str | None = None
@@ -55,18 +55,18 @@ class Packed:
 
 
 class ProtocolError(Exception):
-    """The other side closed the connection, or sent what the protocol does not allow."""
+    """The other side closed the connection or violated the protocol."""
 
 
 class Opaque:
-    """Stands for a value that cannot cross the wire: only the name of its type comes over."""
+    """Placeholder for a value that cannot be sent; it has only the name of the value's type."""
 
     def __init__(self, type_name: str) -> None:
         self.type_name = type_name
 
     @property
     def name(self) -> str:
-        """Without the module: a class of a notebook is the same as one of a file."""
+        """The type's name without the module, so that a class of a notebook equals one of a file."""
         return self.type_name.rpartition(".")[2]
 
     def __repr__(self) -> str:
@@ -80,15 +80,15 @@ class Opaque:
 
 
 def pack(value: Any, tensors: Tensors) -> Any:
-    """Turns a value into JSON, and puts its tensors into `tensors`.
+    """Return a value as JSON, and add its tensors to `tensors`.
 
-    What has no place in the format (arrays, modules, sparse or huge tensors) becomes `Opaque`.
+    Values without a JSON form (arrays, modules, sparse or huge tensors) are packed as `Opaque`.
     """
     return _Packing(tensors).packed(value, 0)
 
 
 class _Packing:
-    """One value on its way into JSON, with what room there is left for it."""
+    """Packs one value, within the limits of a value."""
 
     def __init__(self, tensors: Tensors) -> None:
         self._tensors = tensors
@@ -123,7 +123,7 @@ class _Packing:
 
 
 def _plain_type(value: Any) -> type:
-    """The type that a value counts as: a Counter is a dict, a named tuple a tuple."""
+    """Return the plain type that a value is packed as: dict for a Counter, tuple for a named tuple."""
     kind = type(value)
     return kind if kind in _PLAIN else next((base for base in _PLAIN if isinstance(value, base)), kind)
 
@@ -132,8 +132,8 @@ def _pack_tensor(value: torch.Tensor, tensors: Tensors) -> Any:
     try:
         if len(tensors) >= MAX_TENSORS:
             return {"opaque": f"a tensor beyond the first {MAX_TENSORS}"}
-        if refused := _why_not(value):
-            return {"opaque": refused}
+        if unsendable := _describe_unsendable(value):
+            return {"opaque": unsendable}
         held = value.detach().as_subclass(torch.Tensor)
         if held.nbytes > MAX_TENSOR_BYTES - sum(t.nbytes for t in tensors.values()):
             others = "far larger than any that this exercise asks for"
@@ -141,7 +141,7 @@ def _pack_tensor(value: torch.Tensor, tensors: Tensors) -> Any:
                 others = f"which with the tensors before it is more than {MAX_TENSOR_BYTES >> 20} MB"
             return {"opaque": f"a tensor of shape {tuple(held.shape)}, {others}"}
         name = str(len(tensors))
-        # A copy, in which nothing changes any more; contiguous, for it is sent as the bytes that it begins with.
+        # A copy, so that later code cannot change it; contiguous, because its memory is sent as it is.
         copy = held.to("cpu", copy=True).resolve_conj().resolve_neg().contiguous()
         if type(copy) is not torch.Tensor or (copy.numel() and not copy.data_ptr()):
             return {"opaque": f"a tensor that cannot be read ({type_name(value)})"}
@@ -151,8 +151,8 @@ def _pack_tensor(value: torch.Tensor, tensors: Tensors) -> Any:
         return {"opaque": f"a tensor that cannot be read ({type_name(value)})"}
 
 
-def _why_not(value: torch.Tensor) -> str:
-    """What a tensor is that cannot be sent; nothing where it can."""
+def _describe_unsendable(value: torch.Tensor) -> str:
+    """Describe a tensor that cannot be sent; empty if it can be sent."""
     if value.is_nested:
         return "nested tensor"
     if value.layout is not torch.strided:
@@ -172,26 +172,26 @@ def type_name(value: object) -> str:
     return (name if module in ("builtins", "__main__") else f"{module}.{name}")[:100]
 
 
-def as_it_arrives(value: Any) -> Any:
-    """What the other side would have of a value."""
+def round_trip(value: Any) -> Any:
+    """Return a value as the other side would receive it."""
     tensors: Tensors = {}
     return unpack(pack(value, tensors), tensors)
 
 
 def unpack(packed: Any, tensors: Tensors) -> Any:
-    """The value that `pack` was given; raises ProtocolError where the JSON is not of its making.
+    """Return the value of packed JSON; raises ProtocolError if the JSON is not in the form of `pack`.
 
-    Takes its tensors out of `tensors`: one of 4 MB that is named a thousand times would be compared a thousand times.
+    Removes the value's tensors from `tensors`, so that no tensor is used, and compared, a thousand times.
     """
     return _Unpacking(tensors).value(packed, 0)
 
 
 class _Unpacking:
-    """One value on its way out of JSON, with what may still come of it."""
+    """Unpacks one value, within the limits of a value."""
 
     def __init__(self, tensors: Tensors) -> None:
         self._tensors = tensors
-        self._items = 2 * MAX_ITEMS  # for a pair is two of them here
+        self._items = 2 * MAX_ITEMS  # a pair counts as two items here
         self._characters = MAX_CHARACTERS
 
     def value(self, packed: Value | Mapping[str, Any], depth: int) -> Any:
@@ -218,7 +218,7 @@ class _Unpacking:
             case Packed(dict=list(pairs)) if len(pairs) <= MAX_PAIRS:
                 keys = map(_as_key, self._values([key for key, _ in pairs], depth))
                 made = dict(zip(keys, self._values([value for _, value in pairs], depth), strict=True))
-                # Keys that are no plain values have all one name here.
+                # All keys that are not plain values have the same name here.
                 return made if len(made) == len(pairs) else Opaque(f"dict of {len(pairs)}")
         raise ProtocolError("a value is not in the protocol's form")
 

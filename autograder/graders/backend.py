@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 from ..core.bench import Operation
-from ..core.cost_limits import exceeded
+from ..core.cost import exceeded_limits
 from ..core.faults import Missing, Raised, StudentFault
 from ..core.observation import Observation
 from ..core.operations import Assemble, Build, Call, KindOf, LoadParameters, MeasureCost, NamedParameters, ProbeDevice
@@ -127,7 +127,7 @@ def _behaviour(operation: Operation[Any], result: Any) -> Any:
             return result[0]
         case MeasureCost(limits=limits):
             # Costs of right answers differ.
-            return replace(result, cost=exceeded(decode_cost(result.cost), limits))
+            return replace(result, cost=exceeded_limits(decode_cost(result.cost), limits))
         case Call(part=part) if part and type(operation) is Call:
             return replace(result, value=None, devices=[])  # a method is called for its effect on the instance
     return result

@@ -24,10 +24,9 @@ from ..core import comparison as compare
 from ..core import complaints
 from ..core.comparison import Mismatch, OddForm, assert_close, identical
 from ..core.faults import Raised
-from . import little_memory, statements
-from .cases import Cases
+from . import memory_limit, statements
+from .fixtures import Cases, Reference
 from .proxy import CallableProxy, InstanceProxy, StudentProxy
-from .reference import Reference
 from .statements import assert_unchanged, in_both_modes, in_each, in_float64, transplant
 
 Method = Callable[..., None]
@@ -287,7 +286,7 @@ def costs_no_more(
     if_slow: Built = AS_EVER,
     **limits: int,
 ) -> None:
-    """What is right stays within these limits, which are counted and not timed: see `core.cost_limits`.
+    """What is right stays within these limits, which are counted and not timed: see `core.cost`.
 
     drawn: as in `draw`. many, with_many: the sizes, of which the number of tokens is the largest, and what else is
     drawn, of a call that gives the right result in little memory too. Then only this call and the operations decide.
@@ -297,14 +296,14 @@ def costs_no_more(
     args = self.draw(given.rng, *of, **drawn)
     statements.assert_costs_no_more(own, limits, right(*args), *args, is_counted=not many, check=self.assert_right)
 
-    def large(confined: StudentProxy, limit: little_memory.MemoryLimit) -> little_memory.LargeCall:
+    def large(confined: StudentProxy, limit: memory_limit.MemoryLimit) -> memory_limit.LargeCall:
         sizes = [int(size * limit.tokens) if size == max(many) else size for size in many]
         args = self.draw(given.rng, *sizes, **{**with_many, **(if_slow if limit.is_patient else AS_EVER)})
         own, for_reference = self.callee(confined, **built), self.for_reference(args)
-        return little_memory.LargeCall(lambda: own(*args), lambda: right(*for_reference), (self.exercise, args))
+        return memory_limit.LargeCall(lambda: own(*args), lambda: right(*for_reference), (self.exercise, args))
 
     if many:
-        little_memory.assert_fits(given.student, large, self.assert_right)
+        memory_limit.assert_fits(given.student, large, self.assert_right)
 
 
 @contract(0.5, property=True)

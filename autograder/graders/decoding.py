@@ -10,15 +10,15 @@ import torch
 
 from ..core.bench import Operation
 from ..core.comparison import describe
-from ..core.complaints import meant
-from ..core.cost import Cost, Most
+from ..core.complaints import explain_error
+from ..core.cost import Cost, Maximum
 from ..core.device_probe import Probed
+from ..core.edit_trials import TryEdits
 from ..core.faults import Missing, Place, Raised, StudentFault, Unusable
 from ..core.observation import Observation
-from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, WatchRun
+from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, TraceRun
 from ..core.packing import Opaque, Packed, ProtocolError, Tensors, unpack
-from ..core.tracing import MAX_ALL_NUMBERS, MAX_INPUTS, MAX_MADE, MAX_NUMBERS, MAX_RESULTS, Made, Run
-from ..core.trials import TryEdits
+from ..core.run_trace import MAX_ALL_NUMBERS, MAX_INPUTS, MAX_MADE, MAX_NUMBERS, MAX_RESULTS, Run, TracedTensor
 from ..sandbox.limits import Limits
 
 MAX_NAME, MAX_NAMES = 100, 20
@@ -70,7 +70,7 @@ class Fault(msgspec.Struct):
         if self.kind == "raised":
             kinds = self.kinds[:MAX_NAMES]
             message = self.message[: Raised.MAX_MESSAGE]
-            hint = limits.hint(kinds, self.message) or grading_hint(kinds, message) or meant(message)
+            hint = limits.hint(kinds, self.message) or grading_hint(kinds, message) or explain_error(message)
             place = Place(self.place[0][:MAX_NAME], self.place[1]) if self.place else None
             own = self.has_own_words
             return Raised(self.type_name, self.message, place, kinds, hint, has_own_words=own)
@@ -133,7 +133,7 @@ def decode(operation: Operation[T], answer: Answer, payload: Tensors, cpu_second
             value = unpack(answer.value, payload)
             _require(isinstance(value, torch.Tensor) and value.shape == (len(variants), len(operations), 3))
             _require(value.dtype == torch.float64)
-        case WatchRun():
+        case TraceRun():
             decode_trace(value := unpack(answer.value, payload))
         case _:
             value = msgspec.convert(answer.value, operation.form)
@@ -189,7 +189,7 @@ def decode_parameters(parameters: Any) -> dict[str, torch.Tensor]:
 def decode_cost(sent: Any) -> Cost:
     """Return the cost of a call; raises ProtocolError."""
     operations, *most = _convert(sent, _COST)
-    return Cost(operations, *(Most(count, of[:MAX_NAME], file[:MAX_NAME], line) for count, of, file, line in most))
+    return Cost(operations, *(Maximum(count, of[:MAX_NAME], file[:MAX_NAME], line) for count, of, file, line in most))
 
 
 class Failed(Exception):
@@ -214,7 +214,9 @@ def decode_trace(sent: Any) -> Run:
     return run
 
 
-def _decode_tensors(files: list[str], operators: list[str], marks: Iterator[int], numbers: torch.Tensor) -> list[Made]:
+def _decode_tensors(
+    files: list[str], operators: list[str], marks: Iterator[int], numbers: torch.Tensor
+) -> list[TracedTensor]:
     """Return the tensors of a run. marks: for each its file, line, place, shape and inputs, the last two with a length.
 
     numbers: the elements of all tensors.
@@ -226,7 +228,7 @@ def _decode_tensors(files: list[str], operators: list[str], marks: Iterator[int]
         return number
 
     begin = 0
-    tensors: list[Made] = []
+    tensors: list[TracedTensor] = []
     for operator in operators:
         file = take(len(files) - 1)
         line, place = take(_MAX_LINE, least=1), take(1 << 30)
@@ -236,7 +238,7 @@ def _decode_tensors(files: list[str], operators: list[str], marks: Iterator[int]
         _require(size <= MAX_NUMBERS and begin + size <= numbers.numel())
         values = numbers[begin : begin + size].reshape(shape)
         begin += size
-        tensors.append(Made(files[file], line, operator, values, inputs, place))
+        tensors.append(TracedTensor(files[file], line, operator, values, inputs, place))
     _require(begin == numbers.numel() and next(marks, None) is None)
     return tensors
 

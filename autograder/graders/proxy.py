@@ -12,11 +12,10 @@ from typing import Any
 import torch
 
 from ..core import operations
-from ..core.arguments import Arguments, Held
+from ..core.arguments import Arguments, InstancePositions
 from ..core.assembled import Shapes
 from ..core.bench import Target
-from ..core.cost import Measured
-from ..core.cost_limits import Limits
+from ..core.cost import Limits, MeasuredCall
 from ..core.device_probe import Probed
 from ..core.faults import Raised, Unusable
 from ..core.observation import Observation
@@ -56,14 +55,14 @@ class CallableProxy:
         """Call the code with an iterator instead of each list and tuple, which can be walked only once."""
         return self._backend.ask(operations.Call(self._target, Arguments(args), part=self._part, once=True)).value
 
-    def measured(self, *args: Any, limits: Limits, once: bool = False, **named: Any) -> Measured:
+    def measured(self, *args: Any, limits: Limits, once: bool = False, **named: Any) -> MeasuredCall:
         """Call the code and count what that costs: see `core.cost`.
 
         limits: the limits of the hidden test, which the release states. once: each list and tuple is a generator.
         """
         arguments, held = _without_instances(args, named)
         seen = self._backend.ask(operations.MeasureCost(self._target, arguments, held=held, once=once, limits=limits))
-        return Measured(decode_cost(seen.cost), seen.value)
+        return MeasuredCall(decode_cost(seen.cost), seen.value)
 
     def timed(self, *args: Any) -> Observation[Any]:
         """Call the code and measure the CPU time of the call."""
@@ -221,7 +220,7 @@ class StudentProxy:
         return self.kinds[name]
 
 
-def _without_instances(args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Arguments, Held]:
+def _without_instances(args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Arguments, InstancePositions]:
     """Return the arguments without the instances among them, and the positions and numbers of the instances."""
     held = tuple((position, arg._number) for position, arg in enumerate(args) if isinstance(arg, InstanceProxy))
     return Arguments(tuple(arg for arg in args if not isinstance(arg, InstanceProxy)), named), held

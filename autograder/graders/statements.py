@@ -7,10 +7,9 @@ from typing import Any, TypeVar
 import torch
 
 from ..core import complaints
-from ..core.arguments import each, tensors_in
+from ..core.arguments import map_nested, tensors_in
 from ..core.comparison import LARGE_LOGITS, Mismatch, OddForm, Unproven, assert_close, describe
-from ..core.cost import Most
-from ..core.cost_limits import Limits
+from ..core.cost import Limits, Maximum
 from ..core.faults import CELL_PREFIX, Raised, StudentFault
 from ..core.judgement import assert_arrived as assert_arrived
 from ..core.judgement import (
@@ -201,7 +200,7 @@ def in_dtype(args: tuple[Any, ...], dtype: torch.dtype) -> tuple[Any, ...]:
     def change(one: Any) -> Any:
         return one.to(dtype) if isinstance(one, torch.Tensor) and one.is_floating_point() else one
 
-    return tuple(each(arg, change) for arg in args)
+    return tuple(map_nested(arg, change) for arg in args)
 
 
 def assert_raises(type_name: str, student: CallableProxy, *args: Any) -> None:
@@ -246,7 +245,7 @@ def assert_costs_no_more(
     is_counted: bool = True,
     check: Callable[..., None] = assert_close,
 ) -> None:
-    """The call gives the right result, and costs no more than these limits, which `core.cost_limits` names.
+    """The call gives the right result, and costs no more than these limits, which `core.cost` names.
 
     right: the result that the reference gives. once: the blocks come from a generator, one after another.
     is_counted: the count decides, so a call whose cost cannot be counted is refused; False if what it counts is
@@ -257,7 +256,7 @@ def assert_costs_no_more(
     assert_cost(found.cost, limits, _at, is_counted=is_counted)
 
 
-def _at(most: Most) -> str:
+def _at(most: Maximum) -> str:
     cell = most.file.removeprefix(CELL_PREFIX)
     return f" in line {most.line} of the cell `{cell}`" if most.line else ""
 

@@ -17,16 +17,15 @@ from ..catalogue.transcript import Trace, Transcript
 from ..core import library_calls
 from ..core.bench import Bench, Operation
 from ..core.counterexample import PackedFunction
+from ..core.edit_trials import TryEdits, equal_fingerprints, fingerprint
 from ..core.faults import StudentFault
-from ..core.fingerprint import are_close, print_of
+from ..core.library_calls import observe_functions, observe_operators
 from ..core.observation import Observation
-from ..core.observed_calls import observe_functions, observe_operators
 from ..core.operations import Kind, KindOf, NamedParameters
-from ..core.packing import as_it_arrives
-from ..core.trials import TryEdits
+from ..core.packing import round_trip
 from ..course import content
 from ..graders.backend import Backend, Recording
-from ..graders.collected import Grader, Graders, Verdict, looked_at, not_run
+from ..graders.collection import HiddenTest, HiddenTests, Verdict, not_run, run_test
 from ..graders.decoding import decode_parameters
 from ..graders.proxy import StudentProxy
 from ..graders.sandboxed import SandboxedNotebook
@@ -69,7 +68,7 @@ class _TestRun:
 class Examiner:
     """Runs hidden tests. It caches verdicts on answers that behave alike, and the behaviour of misconceptions."""
 
-    def __init__(self, graders: Graders) -> None:
+    def __init__(self, graders: HiddenTests) -> None:
         self._graders = graders
         self._known = cache(self._misconceptions)
         self._verdicts: TranscriptCache[_TestRun] = TranscriptCache()
@@ -94,7 +93,7 @@ class Examiner:
         """Return the operations of a hidden test on the solution, and the prints of its results, (operation, 3)."""
         bench = _Remembering(candidate_bench(unit, None))
         list(self.verdicts(unit, exercise, bench, [test]))
-        prints = [print_of(result) for result in bench.results]
+        prints = [fingerprint(result) for result in bench.results]
         return tuple(bench.operations), torch.stack(prints) if prints else torch.zeros(0, 3, dtype=torch.float64)
 
     def _misconception_prints(self, unit: str, exercise: str, test: str) -> dict[str, torch.Tensor]:
@@ -105,7 +104,7 @@ class Examiner:
             for name, entry in catalogue.misconceptions(unit).items()
             if entry.exercise == exercise
         }
-        return {name: one for name, one in prints.items() if not are_close(one, right).all()}
+        return {name: one for name, one in prints.items() if not equal_fingerprints(one, right).all()}
 
     def verdicts(self, unit: str, exercise: str, backend: Backend, names: Sequence[str]) -> Iterator[Verdict]:
         """Yield the verdicts of these hidden tests in their order; the next test runs when the next one is taken."""
@@ -199,7 +198,7 @@ class Examiner:
         exercise: str,
         backend: Backend,
         entry: catalogue.Candidate | None,
-        tests: Sequence[Grader] | None = None,
+        tests: Sequence[HiddenTest] | None = None,
     ) -> Iterator[_TestRun]:
         """Run one hidden test after another; after a hang or a crash the rest is not run."""
         right = candidate_bench(unit, None).ask(KindOf(exercise))
@@ -234,7 +233,7 @@ def _always_raising(right: Any) -> Any:
 
 
 def _run_test(
-    test: Grader,
+    test: HiddenTest,
     right: Mapping[str, Kind],
     known: Mapping[str, Kind],
     entry: catalogue.Candidate | None,
@@ -243,7 +242,7 @@ def _run_test(
     """right: the kind of the solution. known: the kinds of names that were required by earlier tests."""
     recording = Recording(backend, entry.name, entry.exercise) if entry else Recording(backend)
     student = StudentProxy(recording, right, known=known)
-    verdict = looked_at(student, test)
+    verdict = run_test(student, test)
     trace = Trace(test.name, verdict.outcome, tuple(recording.events))
     return _TestRun(verdict, trace, frozenset(recording.library_calls), student.kinds)
 
@@ -284,13 +283,13 @@ class _LocalBench(Bench):
 
     def ask(self, operation: Operation[T]) -> T:
         """Return the result with packed values and parameters, and with the libraries that the code called."""
-        library_calls.taken()  # the hidden test's own
+        library_calls.take_recorded()  # the hidden test's own
         result: Any = super().ask(operation)
         if isinstance(operation, NamedParameters):
-            result = decode_parameters(as_it_arrives(result))
+            result = decode_parameters(round_trip(result))
         if isinstance(result, Observation):
-            result.value = as_it_arrives(result.value)
-            result.library_calls = library_calls.taken() if self._watch else []
+            result.value = round_trip(result.value)
+            result.library_calls = library_calls.take_recorded() if self._watch else []
         arrived: T = result
         return arrived
 

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from .. import catalogue
 from ..core.arguments import Arguments
-from ..core.cpu_limit import OverLimit, cpu_limit
+from ..core.edit_trials import OverLimit, cpu_limit
 from ..core.faults import CELL_PREFIX, StudentFault
-from ..core.lost_aspects import Lost
-from ..core.operations import LineOfAspect, WatchRun
-from ..core.tracing import Run
+from ..core.lost_aspects import LostAspect
+from ..core.operations import FindLostAspect, TraceRun
+from ..core.run_trace import Run
 from ..course.notebook import CodeCell
 from ..graders.backend import Backend
 from ..graders.budget import OutOfBudget
@@ -23,7 +23,7 @@ from ..graders.decoding import decode_trace
 from ..graders.sandboxed import SandboxedNotebook
 from ..report import ExerciseReport, FaultLocation
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut
-from ..student_check.fault_location import HOW, told_of_aspect
+from ..student_check.fault_location import WAYS, explain_aspect
 from ..tracing.locating import locate
 from ..tracing.reference import TraceCase
 from ..tracing.told import Source, line_of, told
@@ -122,25 +122,25 @@ def line_of_aspect(
         for case in trace_cases(unit, exercise):
             call = Arguments(case.arguments), case.built, case.parameters, case.through
             try:
-                lost = _lost(backend.ask(LineOfAspect(exercise, *call, aspect, tuple(details))))
+                lost = _lost(backend.ask(FindLostAspect(exercise, *call, aspect, tuple(details))))
             except StudentFault:
                 continue  # another case may show it
             if lost and (line := line_of(source(lost.file), lost.line)):
-                return FaultLocation([lost.line], told_of_aspect(aspect, details, lost, case, line))
+                return FaultLocation([lost.line], explain_aspect(aspect, details, lost, case, line))
     return None
 
 
-def _lost(sent: str) -> Lost | None:
+def _lost(sent: str) -> LostAspect | None:
     """Read a worker's answer, which a student can forge."""
     line, how, file = [*sent.split(" ", 2), "", ""][:3]
-    return Lost(file, int(line), how) if line.isdecimal() and len(line) < 6 and how in HOW else None
+    return LostAspect(file, int(line), how) if line.isdecimal() and len(line) < 6 and how in WAYS else None
 
 
 def _trace(backend: Backend, case: TraceCase, replaced: Mapping[int, torch.Tensor]) -> Run:
     """Run the answer on a case, with these of its tensors replaced, and read the trace."""
     call = case.exercise, Arguments(case.arguments), case.built, case.parameters, case.through
     values = tuple(tensor.float() for tensor in replaced.values())
-    return decode_trace(backend.ask(WatchRun(*call, tuple(replaced), values)))
+    return decode_trace(backend.ask(TraceRun(*call, tuple(replaced), values)))
 
 
 def _trace_again(backend: Backend, case: TraceCase, first: Run, replaced: Mapping[int, torch.Tensor]) -> Run:

@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..core.arguments import each, tensors_in
+from ..core.arguments import map_nested, tensors_in
 from ..core.bench import Operation
 from ..core.comparison import GOLDEN, LARGE_LOGITS, TOLERANCE, Mismatch, Unproven
-from ..core.cost import Cost, Most
-from ..core.countable import OPERATOR
+from ..core.cost import OPERATOR, Cost, Maximum
 from ..core.device_probe import MIXED
 from ..core.faults import Raised, StudentFault
 from ..core.observation import Observation
@@ -29,8 +28,8 @@ Runs = Callable[[Callable[[Backend], Backend]], None]
 
 BIASES = "biases"
 """The value of the aspect `gradients` if the test inspects only those of biases."""
-_MOST_EXPENSIVE = Cost(1 << 62, *(Most(1 << 62),) * 3)
-_UNCOUNTABLE = Cost(uncounted=Most(1, OPERATOR))
+_MOST_EXPENSIVE = Cost(1 << 62, *(Maximum(1 << 62),) * 3)
+_UNCOUNTABLE = Cost(uncounted=Maximum(1, OPERATOR))
 _ERRORS = ("ValueError", "AssertionError", "KeyError", "TypeError", "IndexError", "RuntimeError", "NotImplementedError")
 _OTHER_DTYPE = {torch.float32: torch.float64, torch.float64: torch.float32, torch.bool: torch.int64}
 
@@ -143,7 +142,7 @@ def _moved(value: Any, step: float) -> Any:
             return (one.double() + step * (1 + one.double().abs())).to(one.dtype)
         return one if step < 1 else one.logical_not() if one.dtype == torch.bool else one + 1
 
-    return each(value, moved)
+    return map_nested(value, moved)
 
 
 def _in_other_dtype(value: Any) -> Any:
@@ -152,7 +151,7 @@ def _in_other_dtype(value: Any) -> Any:
             return one
         return one.to(_OTHER_DTYPE.get(one.dtype, torch.float32 if one.is_floating_point() else torch.int32))
 
-    return each(value, converted)
+    return map_nested(value, converted)
 
 
 def _of_calls(change: Callable[[Observation[Any]], Observation[Any]]) -> Change:

@@ -17,12 +17,12 @@ from ..core.observation import Observation
 from ..core.operations import Call, KindOf, LoadParameters, ManualSeed, NamedParameters, ProbeDevice, is_bias
 from ..course import content
 from ..graders.backend import Backend
-from ..graders.collected import Grader
+from ..graders.collection import HiddenTest
+from ..graders.fixtures import Float64Backend
 from ..graders.proxy import StudentProxy
-from ..graders.reference import Float64Backend
-from ..student_check import trial
-from ..student_check.known import sums
-from ..student_check.tried import as_in_a_new_notebook
+from ..student_check import example_steps
+from ..student_check.mistake_signatures import value_sums
+from ..student_check.run_examples import new_notebook_state
 from .examiner import candidate_bench
 from .infer_aspects import accepted_errors, infer_aspects
 from .released_steps import INSTEAD, Answered, SeededCases, SeededInputs, SeededReference, StepWriter, as_json, name_of
@@ -32,7 +32,7 @@ T = TypeVar("T")
 _DIGITS = 4
 
 
-def examples_of(unit: str, tests: Sequence[Grader]) -> dict[str, Any]:
+def examples_of(unit: str, tests: Sequence[HiddenTest]) -> dict[str, Any]:
     """Return the examples of an exercise, the tests without an example, and the libraries that it forbids.
 
     Raises NotReleasable and SolutionFails.
@@ -45,7 +45,7 @@ def examples_of(unit: str, tests: Sequence[Grader]) -> dict[str, Any]:
     }
 
 
-def example(unit: str, test: Grader) -> dict[str, Any] | None:
+def example(unit: str, test: HiddenTest) -> dict[str, Any] | None:
     """Return a test's statement, weight, aspects and steps; None if it cannot be released."""
     about = _about(test)
     if (hunt := hunt_of(test)) is not None:  # there is no known result to inspect
@@ -95,22 +95,22 @@ def _with_right_sums(unit: str, steps: list[dict[str, Any]]) -> list[dict[str, A
 
     The student check can then tell a wrong result from wrong dropout.
     """
-    solution = trial.Trial(content.solutions(unit))
+    solution = example_steps.StepRunner(content.solutions(unit))
     completed: list[dict[str, Any]] = []
-    with as_in_a_new_notebook():
+    with new_notebook_state():
         for step in steps:
-            call = solution.take(step)
-            if isinstance(call, trial.Call) and step.get("whole") == "evaluation":
+            call = solution.run(step)
+            if isinstance(call, example_steps.Call) and step.get("whole") == "evaluation":
                 right = {
                     "shape": list(call.whole.shape),
-                    "sums": [round(number, _DIGITS) for number in sums(call.whole)],
+                    "sums": [round(number, _DIGITS) for number in value_sums(call.whole)],
                 }
                 step = {**step, "dropped": {**step["dropped"], "evaluation": right}}
             completed.append(step)
     return completed
 
 
-def _about(test: Grader) -> dict[str, Any]:
+def _about(test: HiddenTest) -> dict[str, Any]:
     """Return the statement and weight of a hidden test, and by which rules it earns points."""
     rules = (("property", test.is_property), ("essential", test.is_essential))
     about = {"statement": test.statement, "weight": test.points, "public": test.is_public}
@@ -149,7 +149,7 @@ class _Recorder:
 class _Runs:
     """Run one hidden test on the solutions, with released inputs."""
 
-    def __init__(self, unit: str, test: Grader) -> None:
+    def __init__(self, unit: str, test: HiddenTest) -> None:
         self._unit = unit
         self._test = test
         self._new_inputs()

@@ -19,7 +19,7 @@ import torch
 
 from .. import catalogue
 from ..core.arguments import tensors_in
-from ..core.tracing import Made, Run, Watch, made_ready, watched
+from ..core.run_trace import Run, RunTracer, TracedTensor, prepare_call, trace_run
 from ..tracing.reference import Reference, Right, TraceCase, all_before, comparable, distinct, is_mask, parts_of, same
 from ..tracing.written_reference import BY_HAND, LARGEST, OUT_OF_SCALE, given_in, read_tensor
 from .released_steps import as_json
@@ -68,20 +68,20 @@ def _call_in_float64(answer: Any, case: TraceCase) -> Callable[[], Any]:
         arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg for arg in case.arguments
     )
     parameters = case.parameters and {name: one.double() for name, one in case.parameters.items()}
-    return made_ready(answer, case.built, parameters, tuple(arguments), case.through)
+    return prepare_call(answer, case.built, parameters, tuple(arguments), case.through)
 
 
-def _tensors_of(answer: Any, case: TraceCase) -> list[Made]:
+def _tensors_of(answer: Any, case: TraceCase) -> list[TracedTensor]:
     """Return the tensors that an alternative solution makes."""
     file = inspect.getsourcefile(inspect.unwrap(answer)) or ""
-    run = watched(_call_in_float64(answer, case), Watch(lambda name: name == file, {}))
+    run = trace_run(_call_in_float64(answer, case), RunTracer(lambda name: name == file, {}))
     return [] if run.error is not None else run.made
 
 
 def _trace_solution(solution: Any, case: TraceCase) -> tuple[Run, dict[int, str]]:
     """Return the solution's trace, and the names of its variables by the number of their tensor."""
     file = inspect.getsourcefile(solution) or ""
-    watch, names = Watch(lambda name: name == file, {}), dict[int, str]()
+    watch, names = RunTracer(lambda name: name == file, {}), dict[int, str]()
 
     def note_names(frame: FrameType, event: str, _: Any) -> Any:
         if frame.f_code.co_filename != file:
@@ -94,12 +94,12 @@ def _trace_solution(solution: Any, case: TraceCase) -> tuple[Run, dict[int, str]
     before = sys.gettrace()
     sys.settrace(note_names)
     try:
-        return watched(_call_in_float64(solution, case), watch), names
+        return trace_run(_call_in_float64(solution, case), watch), names
     finally:
         sys.settrace(before)
 
 
-def _inputs(own: list[Right], made: Sequence[Made], stored: list[Right]) -> dict[int, list[int]]:
+def _inputs(own: list[Right], made: Sequence[TracedTensor], stored: list[Right]) -> dict[int, list[int]]:
     """Return the stored inputs of each tensor, without masks and single elements."""
     numbers = {right.number for right in stored}
     return {
@@ -108,7 +108,7 @@ def _inputs(own: list[Right], made: Sequence[Made], stored: list[Right]) -> dict
     }
 
 
-def _softmax_by_hand(made: Sequence[Made]) -> list[Right]:
+def _softmax_by_hand(made: Sequence[TracedTensor]) -> list[Right]:
     """Return the tensors from which a softmax is made if it is written out."""
     rights: list[Right] = []
     for one in made:

@@ -13,9 +13,9 @@ from .. import catalogue
 from ..catalogue.bug_hunts import hunt_of
 from ..catalogue.build_cache import BuildCache
 from ..course import content
-from ..graders.collected import Graders
+from ..graders.collection import HiddenTests
 from ..pool.requests import Handout
-from ..student_check.written_values import shortened
+from ..student_check.written_values import shorten_steps
 from .machine import parallel_map
 from .public_examples import examples_of
 from .reference_trace import written_traces
@@ -34,7 +34,7 @@ class _Released(msgspec.Struct):
     steps: dict[str, Any]
 
 
-def release_data(graders: Graders, unit: str, *, is_new: bool) -> Handout:
+def release_data(graders: HiddenTests, unit: str, *, is_new: bool) -> Handout:
     """Return the data that are released with a unit. is_new: ignore cached data.
 
     Raises SolutionFails, NotReleasable and ProcessLost.
@@ -61,13 +61,13 @@ def release_data(graders: Graders, unit: str, *, is_new: bool) -> Handout:
     )
 
 
-def _refuse_duplicate_hunts(graders: Graders, unit: str) -> None:
+def _refuse_duplicate_hunts(graders: HiddenTests, unit: str) -> None:
     hunted = [hunt.of for tests in graders[unit].values() for test in tests if (hunt := hunt_of(test)) is not None]
     if twice := sorted({name for name in hunted if hunted.count(name) > 1}):
         raise NotReleasable(f"Two exercises hunt `{twice[0]}`; a notebook's `buggy` can give one wrong function of it.")
 
 
-def _make(graders: Graders, unit: str, exercises: Sequence[str], *, is_new: bool) -> dict[str, _Released]:
+def _make(graders: HiddenTests, unit: str, exercises: Sequence[str], *, is_new: bool) -> dict[str, _Released]:
     """Make the data of some exercises. Signatures have a cache of their own: they outlast changes of other answers."""
     made = parallel_map(lambda exercise: examples_of(unit, graders[unit][exercise]), exercises)
     examples = dict(zip(exercises, made, strict=True))
@@ -79,7 +79,7 @@ def _make(graders: Graders, unit: str, exercises: Sequence[str], *, is_new: bool
     traces = parallel_map(partial(written_traces, unit), exercises)
     return {
         exercise: _Released(
-            {**its, "examples": [{**one, "steps": shortened(one["steps"])} for one in its["examples"]]},
+            {**its, "examples": [{**one, "steps": shorten_steps(one["steps"])} for one in its["examples"]]},
             released_misconceptions(unit, exercise, found[exercise]),
             written,
         )

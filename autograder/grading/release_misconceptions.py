@@ -14,8 +14,8 @@ import torch
 
 from .. import catalogue
 from ..course import content
-from ..student_check.known import alike, as_pattern, numbers, public
-from ..student_check.tried import as_in_a_new_notebook, outcome
+from ..student_check.mistake_signatures import match, pass_pattern, public_examples, signature
+from ..student_check.run_examples import new_notebook_state, run_examples
 from .machine import parallel_map
 
 MOST_SENTENCES = 4
@@ -48,7 +48,9 @@ def signatures(
     """
     right = [*catalogue.solutions(unit).values(), *catalogue.right_answers(unit).values()]
     right = [answer for answer in right if answer.exercise in exercises]
-    rows = parallel_map(lambda answer: _rows_of(unit, answer, public(exercises[answer.exercise]["examples"])), right)
+    rows = parallel_map(
+        lambda answer: _rows_of(unit, answer, public_examples(exercises[answer.exercise]["examples"])), right
+    )
     right_rows: dict[str, list[Rows]] = {exercise: [] for exercise in exercises}
     for answer, its_rows in zip(right, rows, strict=True):
         right_rows[answer.exercise].append(its_rows)
@@ -107,18 +109,18 @@ def _signature(
 ) -> Signature:
     """right_rows: of right answers on the public examples. solution_rows: of the solution on a numbered example."""
     names, examples = _names(unit, answer), released["examples"]
-    with as_in_a_new_notebook():
+    with new_notebook_state():
         # Forbidden libraries fail no example.
-        tried = outcome(names, answer.exercise, {"points": 1, **released, "forbids": ()}, []).tried
+        tried = run_examples(names, answer.exercise, {"points": 1, **released, "forbids": ()}, []).tried
     passed = [not one.problem for one in tried]
     # The rows follow with the same names, as in the student check: code may remember earlier calls.
-    signature = Signature(as_pattern(examples, passed), _rows(names, public(examples)))
-    if _has_numbers(signature.shows) and not any(alike(signature.shows, rows) for rows in right_rows):
+    signature = Signature(pass_pattern(examples, passed), _rows(names, public_examples(examples)))
+    if _has_numbers(signature.shows) and not any(match(signature.shows, rows) for rows in right_rows):
         return signature
     for number, (example, is_passed) in enumerate(zip(examples, passed, strict=True)):
-        if as_pattern([example], [is_passed]) == "0" and not example.get("public", True):
+        if pass_pattern([example], [is_passed]) == "0" and not example.get("public", True):
             rows = _rows(names, [example])
-            if _has_numbers(rows) and not alike(rows, solution_rows(number)):
+            if _has_numbers(rows) and not match(rows, solution_rows(number)):
                 return Signature(signature.passes, rows, number)
     signature.is_known = False
     return signature
@@ -134,7 +136,7 @@ def _rows_of(unit: str, answer: catalogue.Candidate, examples: list[Any]) -> Row
 
 def _rows(names: dict[str, Any], examples: list[Any]) -> Rows:
     """Return the results on the examples, in float64 if the code allows it: all machines then give the same digits."""
-    rows, exact_rows = numbers(names, examples), numbers(names, examples, torch.float64)
+    rows, exact_rows = signature(names, examples), signature(names, examples, torch.float64)
     return [_exact(row, exact) for row, exact in zip(rows, exact_rows, strict=True)]
 
 
@@ -142,12 +144,12 @@ def _exact(row: list[float], exact: list[float]) -> list[float]:
     """Return the row of float32 results, with the sums of the float64 results."""
     # The checksums hold the dtypes, which must be the student's.
     sums = [mine if isinstance(mine, int) else other for mine, other in zip(row, exact, strict=False)]
-    return sums if alike([row], [sums]) else row
+    return sums if match([row], [sums]) else row
 
 
 def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Return whether the student check cannot tell two misconceptions apart."""
-    return all(one.get(name) == other.get(name) for name in ("passes", "at")) and alike(one["shows"], other["shows"])
+    return all(one.get(name) == other.get(name) for name in ("passes", "at")) and match(one["shows"], other["shows"])
 
 
 def _has_numbers(rows: Rows) -> bool:

@@ -29,9 +29,8 @@ from ..core.operations import (
     is_bias,
 )
 from ..errors import UserError
-from ..graders.cases import Cases
-from ..graders.reference import Reference
-from ..student_check.written_values import are_short, drawn, identity, in_thousandths, packed
+from ..graders.fixtures import Cases, Reference
+from ..student_check.written_values import are_thousandths, draw_values, identity, pack_numbers, pack_thousandths
 from .infer_aspects import BIASES, tolerance_of
 
 T = TypeVar("T")
@@ -58,7 +57,7 @@ class SeededInputs:
         """Draw the next tensor, in float64: from a normal distribution, or evenly between 0.1 and 1.1."""
         seed = zlib.crc32(f"{self._name}, released, {len(self._drawn)}".encode())
         rule: Rule = [seed, *mean_and_deviation]
-        tensor = drawn(rule, shape)
+        tensor = draw_values(rule, shape)
         self._drawn.append((rule, tensor))
         return tensor
 
@@ -126,7 +125,7 @@ class Answered:
 
 @dataclass
 class StepWriter:
-    """Write operations as steps, in the form that `student_check.tried` reads."""
+    """Write operations as steps, in the form that `student_check.example_steps` reads."""
 
     inputs: SeededInputs
     aspects: dict[str, Any]
@@ -257,7 +256,11 @@ def as_json(value: Any, decimals: int | None = None) -> Any:
         digits = [round(number, decimals) for number in shortest] if decimals is not None else shortest
         if len(digits) > _LONG:
             dtype = "float32" if decimals == _DECIMALS or value.dtype == torch.float32 else "float64"
-            short = {"thousandths": in_thousandths(digits)} if are_short(digits) else {"packed": packed(digits, dtype)}
+            short = (
+                {"thousandths": pack_thousandths(digits)}
+                if are_thousandths(digits)
+                else {"packed": pack_numbers(digits, dtype)}
+            )
             return {"shape": list(value.shape), "dtype": dtype, **short}
     else:
         digits = flat.int().tolist() if flat.dtype == torch.bool else flat.tolist()

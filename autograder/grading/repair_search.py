@@ -16,8 +16,8 @@ import torch
 
 from .. import catalogue
 from ..core.bench import Operation
+from ..core.edit_trials import Redefine, TryEdits, equal_fingerprints
 from ..core.faults import StudentFault
-from ..core.fingerprint import are_close
 from ..core.operations import (
     Assemble,
     Build,
@@ -30,9 +30,8 @@ from ..core.operations import (
     ToDtype,
     Train,
 )
-from ..core.trials import Redefine, TryEdits
 from ..graders.budget import OutOfBudget
-from ..graders.collected import Verdict
+from ..graders.collection import Verdict
 from ..sandbox.failures import Crashed, TimedOut
 from ..tracing.definitions import Definition
 from ..tracing.repair_operators import generic_edits
@@ -197,10 +196,10 @@ class _Search:
         """
         with self._time.uncounted():  # it is done once in each process
             known = self._examiner.misconception_prints(*self._names, self._failed[0])
-        changed = [(step, prints) for step, prints in self._tried if not are_close(prints, own).all()]
+        changed = [(step, prints) for step, prints in self._tried if not equal_fingerprints(prints, own).all()]
         steps: dict[Step, None] = {}
         for name, target in known.items():
-            alike = [step for step, prints in changed if are_close(prints, target).all()]
+            alike = [step for step, prints in changed if equal_fingerprints(prints, target).all()]
             if alike and self._examiner.failed_tests(*self._names, name).isdisjoint(self._passed):
                 steps |= dict.fromkeys(alike)
         likely = sorted(steps, key=lambda step: step.edit.rank)[:MOST_VERIFIED]  # few, though the time may be over
@@ -232,7 +231,7 @@ class _Search:
             prints = self._prints(attempts, test)
             if prints is None:
                 return [True] * len(attempts)
-            passing |= are_close(prints, test[1]).all(dim=-1)
+            passing |= equal_fingerprints(prints, test[1]).all(dim=-1)
             if test is self._quick[0]:
                 self._tried += [
                     (one.steps[0], each) for one, each in zip(attempts, prints, strict=True) if not one.steps[1:]

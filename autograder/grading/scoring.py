@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from .. import course
 from ..core import complaints
 from ..core.faults import Missing
+from ..core.judgement import TestShare, distribute
 from ..core.lost_aspects import OF_COUNTING, OF_FORM
-from ..core.points import TestShare, distribute
-from ..graders.collected import Verdict
+from ..graders.collection import Verdict
 from ..report import (
     NOT_WRITTEN,
     USES_WRONG,

@@ -15,7 +15,7 @@ import torch
 from .. import catalogue, course
 from ..catalogue.bug_hunts import NoHunt
 from ..errors import UserError
-from ..graders.collected import Graders, NotCollected, collected
+from ..graders.collection import HiddenTests, NotCollected, collect
 from ..pool.requests import (
     LOST,
     AllGraded,
@@ -54,7 +54,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched | None, star
     with ForkServer(launched) if launched else contextlib.nullcontext() as sandbox:
         try:
             device = choose_device(start.device)
-            graders = collected()
+            graders = collect()
             if start.unit:
                 graders.get(start.unit)  # while the fork server starts
             ready = Ready(device, "none", [])
@@ -83,7 +83,7 @@ def _ensure_computes(sandbox: ForkServer, device: str) -> None:
         raise NoDevice(f"{device} does not work {where} here: take --device cpu, or see docs/security.md.")
 
 
-def _answer(grading: NotebookGrading, graders: Graders, request: Request) -> Answer:
+def _answer(grading: NotebookGrading, graders: HiddenTests, request: Request) -> Answer:
     try:
         match request:
             case GradeNotebook():

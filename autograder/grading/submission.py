@@ -17,7 +17,7 @@ from ..course import digests, notebook
 from ..course.cells import code_cells, unit_of
 from ..course.written_answers import written_answers
 from ..errors import UserError
-from ..graders import cases
+from ..graders import fixtures
 from ..graders.sandboxed import Change, SandboxedNotebook
 from ..pool.requests import GradeNotebook
 from ..report import (
@@ -280,7 +280,7 @@ class NotebookGrading:
             submission=submission.digest,
             kit=digests.unit_digest(unit.name, self.class_folder),
             torch=str(torch.__version__),
-            cases=cases.DRAWN_FROM,
+            cases=fixtures.DRAWN_FROM,
         )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from ..course import content
-from ..student_check.written_values import as_value
+from ..student_check.written_values import decode_value
 from ..tracing.reference import TraceCase
 
 _DECIMALS = 3
@@ -62,7 +62,7 @@ def trace_cases(unit: str, exercise: str) -> list[TraceCase]:
     for built, args in sizes.CLASSES.get(exercise, ()):
         named = _parameters(content.solutions(unit)[exercise], built)
         rules = {name: _rule(parameter, generator) for name, parameter in named.items()}
-        parameters = {name: as_value(rule) for name, rule in rules.items()}
+        parameters = {name: decode_value(rule) for name, rule in rules.items()}
         through = sizes.THROUGH.get(exercise, ())
         cases.append(TraceCase(exercise, _draw(args, generator), built, parameters, rules, through, **about))
     return cases

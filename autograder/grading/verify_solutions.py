@@ -16,7 +16,7 @@ from ..course import content
 from ..course.folder import folder
 from ..errors import UserError
 from ..graders.backend import Recording
-from ..graders.collected import Grader, Graders, place_in_hidden
+from ..graders.collection import HiddenTest, HiddenTests, line_in_hidden
 from ..graders.proxy import StudentProxy
 from .examiner import candidate_bench
 
@@ -35,7 +35,7 @@ class SolutionFails(UserError):
     """
 
 
-def verify_solutions(graders: Graders, unit: str) -> None:
+def verify_solutions(graders: HiddenTests, unit: str) -> None:
     """Run each hidden test on its solution, with the inputs of grading. Raises SolutionFails if any fails.
 
     From then on this process observes which libraries an answer calls.
@@ -63,9 +63,9 @@ def verify_solutions(graders: Graders, unit: str) -> None:
         raise SolutionFails("\n".join([*messages[:_MOST_REPORTED], *more]))
 
 
-def failure_message(test: Grader, error: BaseException, on: str = "") -> str:
+def failure_message(test: HiddenTest, error: BaseException, on: str = "") -> str:
     """Return the error message on a hidden test that fails on its solution. on: describes other inputs than its own."""
-    place = place_in_hidden(error)
+    place = line_in_hidden(error)
     file = f" ({place.filename}, line {place.lineno})".replace(f"{folder()}/", "") if place else ""
     name, solution = f"`{test.name}` of {test.exercise}{file}", f"solutions/{test.unit}.py"
     if isinstance(error, Mismatch | StudentFault):

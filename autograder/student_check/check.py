@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from ..core.counterexample import unpacked_function
-from .bug_hunt import hunts
-from .calls import calls_with_results
-from .fault_location import line_told
-from .freshness import not_what_was_run
+from .account import show_account, show_lines, show_summary
+from .call_description import calls_with_results
+from .example_steps import hunts
+from .fault_location import fault_message
+from .freshness import stale_warning
 from .notebook_display import draw, show
-from .predictions import next_hint, said_of_guess, said_of_hints
-from .showing import say, summed, tell
-from .tried import Outcome, as_in_a_new_notebook, outcome
+from .predictions import answer_guess, hint_overview, next_hint
+from .run_examples import Outcome, new_notebook_state, run_examples
 from .unit_data import EXAMPLES, LESSON, MISTAKES, UnitData, units_in
-from .written_values import as_value, in_full
+from .written_values import decode_value, expand_steps
 
 
 class StudentCheck:
@@ -80,14 +80,14 @@ class StudentCheck:
             )
             return None
         step = calls[call - 1]
-        return tuple(as_value(arg) for arg in step.get("args", ())), as_value(step["result"])
+        return tuple(decode_value(arg) for arg in step.get("args", ())), decode_value(step["result"])
 
     def guess(self, name: str = "", value: Any = ..., *more: Any) -> None:
         """Answers your guess with a sentence: `guess("most_alike", 4)`. It is not marked."""
         guesses = self._lessons(sys._getframe(1).f_globals, "guesses", name)
         if guesses is not None:
-            first, why = said_of_guess(guesses, name, (value, *more) if more else value)
-            say(first, [why])
+            first, why = answer_guess(guesses, name, (value, *more) if more else value)
+            show_lines(first, [why])
 
     def hint(self, exercise: str | None = None) -> None:
         """Shows a hint to an exercise, and each time one more: `hint("scaled_softmax")`.
@@ -96,7 +96,7 @@ class StudentCheck:
         """
         hints = self._lessons(sys._getframe(1).f_globals, "hints", exercise)
         if hints is not None:
-            say(*(said_of_hints(hints) if exercise is None else next_hint(hints, exercise)))
+            show_lines(*(hint_overview(hints) if exercise is None else next_hint(hints, exercise)))
 
     def buggy(self, name: str) -> Callable[..., Any] | None:
         """The wrong function of this name that an exercise hunts: `wrong = buggy("merge_heads")`, to be called."""
@@ -152,7 +152,7 @@ def _print_lines(lines: list[str]) -> None:
 
 
 def _of_notebook(units: list[UnitData], names: Mapping[str, Any]) -> list[UnitData]:
-    """Return the units most of whose exercises the notebook defines; all units if it defines none.
+    """Return the units of which the notebook defines the most exercises; all units if it defines none.
 
     A notebook may define a few functions of an earlier unit besides its own.
     """
@@ -164,11 +164,11 @@ def _check_one(
     names: dict[str, Any], unit: UnitData, exercise: str, facade: Path, *, more: bool, repair: bool
 ) -> float:
     try:
-        with as_in_a_new_notebook():
+        with new_notebook_state():
             found = _outcome(names, unit, exercise)
             if found.can_be_located:
                 aspects = [(one.aspect, one.details) for one in found.tried if one.details]
-                found.line_message = line_told(names, exercise, unit.path, aspects, is_wrong=found.goes_wrong)
+                found.line_message = fault_message(names, exercise, unit.path, aspects, is_wrong=found.goes_wrong)
             if repair:
                 from .repair_request import repair_message  # few checks need it
 
@@ -176,30 +176,30 @@ def _check_one(
     except KeyboardInterrupt:
         print(_INTERRUPTED)
         return 0.0
-    return tell(found, not_what_was_run(names, exercise), facade.stem, more=more)
+    return show_account(found, stale_warning(names, exercise), facade.stem, more=more)
 
 
 def _outcome(names: dict[str, Any], unit: UnitData, exercise: str) -> Outcome:
-    return outcome(names, exercise, examples_of(unit, exercise), unit.of(MISTAKES, exercise, []))
+    return run_examples(names, exercise, examples_of(unit, exercise), unit.of(MISTAKES, exercise, []))
 
 
 def _check_all(names: dict[str, Any], units: list[UnitData]) -> None:
     try:
-        with as_in_a_new_notebook():
+        with new_notebook_state():
             outcomes = [_outcome(names, unit, exercise) for unit in units for exercise in unit.exercises]
     except KeyboardInterrupt:
         print(_INTERRUPTED)
         return
-    summed(outcomes, {name: points for unit in units for name, points in unit.written.items()})
+    show_summary(outcomes, {name: points for unit in units for name, points in unit.written.items()})
 
 
 _INTERRUPTED = "The check was interrupted, so it says nothing. Run its cell again when you like."
 
 
 def _hunted(units: list[UnitData]) -> dict[str, Any]:
-    """Return what the units' exercises hunt, by the name of the function."""
+    """Return the bug hunts of the units' exercises, by the name of the function."""
     return {
-        prey["of"]: prey for unit in units for name in unit.exercises for prey in hunts(unit.section(EXAMPLES)[name])
+        hunt["of"]: hunt for unit in units for name in unit.exercises for hunt in hunts(unit.section(EXAMPLES)[name])
     }
 
 
@@ -208,7 +208,7 @@ def examples_of(unit: UnitData, exercise: str) -> dict[str, Any]:
     of: dict[str, Any] = unit.of(EXAMPLES, exercise)
     for one in of["examples"]:
         for variant in one.keys() & {"steps", "unbiased"}:
-            one[variant] = in_full(one[variant])
-    for prey in hunts(of):
-        prey["examples"] = examples_of(unit, prey["of"])["examples"]
+            one[variant] = expand_steps(one[variant])
+    for hunt in hunts(of):
+        hunt["examples"] = examples_of(unit, hunt["of"])["examples"]
     return of

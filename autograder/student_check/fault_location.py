@@ -1,4 +1,4 @@
-"""The faulty line of the student's own cell, found by tracing the code on cases that were drawn for showing."""
+"""Location of the faulty line in the student's own cell, by tracing the code on released trace cases."""
 
 import contextlib
 import io
@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ..core.comparison import ORDINALS
 from ..core.faults import is_cell
 from ..core.lost_aspects import (
     BY_CAST,
@@ -24,47 +25,46 @@ from ..core.lost_aspects import (
     OF_NOTHING,
     OF_OTHERS,
     OF_WRITING,
-    Asked,
-    Lost,
-    where_lost,
+    LostAspect,
+    TracedCall,
+    find_lost_aspect,
 )
-from ..core.tracing import Run, Watch, made_ready, watched
-from ..core.values import ORDINALS
+from ..core.run_trace import Run, RunTracer, prepare_call, trace_run
 from ..tracing.located import Located
 from ..tracing.locating import locate
 from ..tracing.reference import Reference, TraceCase
 from ..tracing.told import call_in_words, quoted, told
 from ..tracing.written_reference import read_reference
-from .freshness import file_of
-from .tried import limited
+from .freshness import code_file
+from .run_examples import limited
 from .unit_data import STEPS, read_unit
-from .written_values import as_value
+from .written_values import decode_value
 
 Aspect = tuple[str, Sequence[str]]
 """An aspect and its details, as in `core.comparison.Mismatch`."""
-SECONDS_TO_LOOK = 5.0
-"""For all runs of one answer; most take a tenth of a second together."""
+MAX_SECONDS = 5.0
+"""CPU seconds of all runs of one answer; most take a tenth of a second together."""
 
 
-def line_told(
+def fault_message(
     names: Mapping[str, Any], exercise: str, data: Path, aspects: Iterable[Aspect] = (), *, is_wrong: bool = True
 ) -> str:
     """Return the message on the faulty line; empty if no line is found, or if it is in another cell.
 
     data: the unit's data file. aspects: those that the answer fails, with their details. is_wrong: true if a value is
-    wrong, false if only other aspects are. What the code prints meanwhile is not shown.
+    wrong, false if only other aspects are. The code's output is not shown.
     """
     quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     try:
-        with quiet[0], quiet[1], warnings.catch_warnings(), limited(SECONDS_TO_LOOK):
+        with quiet[0], quiet[1], warnings.catch_warnings(), limited(MAX_SECONDS):
             warnings.simplefilter("ignore")
             answer, changed = names[exercise], data.stat().st_mtime_ns
-            cases = known_cases(data, changed, exercise)
+            cases = read_cases(data, changed, exercise)
             found = ""
             if is_wrong:
-                references = (known_right(data, changed, exercise, number) for number in range(len(cases)))
-                found = _told(answer, filter(None, references))
-            return found or _told_of_aspects(answer, cases, aspects)
+                references = (read_trace(data, changed, exercise, number) for number in range(len(cases)))
+                found = _explain_values(answer, filter(None, references))
+            return found or _explain_aspects(answer, cases, aspects)
     except KeyboardInterrupt:
         raise
     except BaseException:  # SystemExit and TimeUp too
@@ -72,59 +72,59 @@ def line_told(
 
 
 @cache
-def known_cases(data: Path, _changed: int, exercise: str) -> list[TraceCase]:
+def read_cases(data: Path, _changed: int, exercise: str) -> list[TraceCase]:
     """Return the trace cases of an exercise. They are read again only when the file has changed."""
     of = read_unit(data).get(STEPS, {}).get(exercise, {"cases": []})
     return [_case(exercise, one) for one in of["cases"]]
 
 
 @cache
-def known_right(data: Path, changed: int, exercise: str, number: int) -> Reference | None:
-    """Return the reference trace of a trace case; None for a silent case, which has none.
+def read_trace(data: Path, changed: int, exercise: str, number: int) -> Reference | None:
+    """Return the reference trace of a trace case; None for a silent case, which has no trace.
 
-    Each is read when it is needed: most wrong answers show in the first case.
+    Each is read when it is needed, because most wrong answers fail in the first case.
     """
-    case, of = known_cases(data, changed, exercise)[number], read_unit(data)[STEPS][exercise]
+    case, of = read_cases(data, changed, exercise)[number], read_unit(data)[STEPS][exercise]
     return None if case.is_silent else read_reference(of["cases"][number], of["operators"], case)
 
 
-def _told(answer: Any, known: Iterable[Reference]) -> str:
-    file = file_of(answer)
+def _explain_values(answer: Any, known: Iterable[Reference]) -> str:
+    file = code_file(answer)
     if not linecache.getlines(file):
         return ""
     for right in known:
-        first = _watched(answer, right.case, file, {})
+        first = _trace(answer, right.case, file, {})
         if not right.is_right(first):
-            return _told_of_run(answer, right, file, first)
+            return _explain_run(answer, right, file, first)
     return ""
 
 
-def _told_of_run(answer: Any, right: Reference, file: str, first: Run) -> str:
+def _explain_run(answer: Any, right: Reference, file: str, first: Run) -> str:
     def again(replaced: Mapping[int, torch.Tensor]) -> Run:
-        return _watched(answer, right.case, file, replaced) if replaced else first
+        return _trace(answer, right.case, file, replaced) if replaced else first
 
     located = locate(right, again)
     return told(located, right.case, linecache.getlines) if located and _is_own(located, first, file) else ""
 
 
-def _told_of_aspects(answer: Any, cases: Sequence[TraceCase], aspects: Iterable[Aspect]) -> str:
-    file = file_of(answer)
+def _explain_aspects(answer: Any, cases: Sequence[TraceCase], aspects: Iterable[Aspect]) -> str:
+    file = code_file(answer)
     for aspect, details in aspects:
         for case in cases:
             torch.default_generator.manual_seed(0)
-            asked = Asked(answer, case.arguments, case.built, case.parameters, case.through)
+            asked = TracedCall(answer, case.arguments, case.built, case.parameters, case.through)
             lost = None
             with contextlib.suppress(Exception):  # another case may show it
-                lost = where_lost(aspect, details, asked, lambda name: name == file or is_cell(name))
+                lost = find_lost_aspect(aspect, details, asked, lambda name: name == file or is_cell(name))
             line = linecache.getline(file, lost.line) if lost and lost.file == file else ""
             if lost and line.strip():
-                return told_of_aspect(aspect, details, lost, case, line)
+                return explain_aspect(aspect, details, lost, case, line)
     return ""
 
 
 def _case(exercise: str, written: Mapping[str, Any]) -> TraceCase:
-    arguments = tuple(as_value(arg) for arg in written["args"])
-    parameters = {name: as_value(one) for name, one in written.get("parameters", {}).items()}
+    arguments = tuple(decode_value(arg) for arg in written["args"])
+    parameters = {name: decode_value(one) for name, one in written.get("parameters", {}).items()}
     built = tuple(written["built"]) if "built" in written else None
     untold = frozenset(written.get("untold", ()))
     through = tuple(written.get("through", ()))
@@ -140,26 +140,26 @@ def _is_own(located: Located, run: Run, file: str) -> bool:
     return located.file == file and lines.issuperset(located.lines) and all(map(str.strip, texts))
 
 
-def _watched(answer: Any, case: TraceCase, file: str, replaced: Mapping[int, torch.Tensor]) -> Run:
+def _trace(answer: Any, case: TraceCase, file: str, replaced: Mapping[int, torch.Tensor]) -> Run:
     """Run the answer on a case, with some of the tensors that it makes replaced."""
     torch.default_generator.manual_seed(0)
-    call = made_ready(answer, case.built, case.parameters, case.arguments, case.through)
-    return watched(call, Watch(lambda name: name == file or is_cell(name), replaced, in_shape=True))
+    call = prepare_call(answer, case.built, case.parameters, case.arguments, case.through)
+    return trace_run(call, RunTracer(lambda name: name == file or is_cell(name), replaced, in_shape=True))
 
 
-_ENDS = {
+_CUTS = {
     CUT_BY_DETACH: "what `.detach()` gives carries no gradient.",
     CUT_BY_DATA: "what `.data` gives carries no gradient.",
     CUT_BY_NO_GRAD: "what is computed without gradients carries none.",
     CUT_BY_NUMBERS: "plain numbers carry no gradient, and nothing that is made of them does.",
     OF_OTHERS: "what is made there carries no gradient.",
 }
-HOW = {*_ENDS, BY_CAST, OF_NOTHING}
-"""In which ways a line may lose something."""
+WAYS = {*_CUTS, BY_CAST, OF_NOTHING}
+"""The ways in which a line may lose an aspect."""
 
 
-def told_of_aspect(aspect: str, details: Sequence[str], lost: Lost, case: TraceCase, line: str) -> str:
-    """Lines of plain text. line: the text of the line."""
+def explain_aspect(aspect: str, details: Sequence[str], lost: LostAspect, case: TraceCase, line: str) -> str:
+    """Return the message on a line that loses an aspect. line: the text of the line."""
     said = [f"Line {lost.line} {_does(aspect, details)}.", f"  line {lost.line}: {quoted(line)}"]
     return "\n".join([*said, _meaning(aspect, details, lost.how, line), f"Tried on {call_in_words(case)}"])
 
@@ -178,7 +178,7 @@ def _meaning(aspect: str, details: Sequence[str], how: str, line: str) -> str:
     if aspect == OF_WRITING:
         return "Whoever calls it has that tensor too. Make a new one of it, or write into a copy (`.clone()`)."
     if aspect == OF_GRADIENT:
-        return f"A gradient goes back the way that the numbers came: {_ENDS[how]}"
+        return f"A gradient goes back the way that the numbers came: {_CUTS[how]}"
     if aspect == OF_DTYPE:
         return _of_dtype(details[0], details[1], how)
     assert aspect == OF_DEVICE

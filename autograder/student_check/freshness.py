@@ -1,4 +1,4 @@
-"""Whether the answer that is tried is the one that stands in its cell."""
+"""Detect that the checked answer is not the current text of its cell: the cell changed, or its last run failed."""
 
 import inspect
 import json
@@ -9,47 +9,50 @@ import time
 from pathlib import Path
 from typing import Any
 
-_first_tried: dict[str, tuple[str, float]] = {}
-"""By exercise the text of the cell that was tried last, and when it was tried first."""
+_first_checked: dict[str, tuple[str, float]] = {}
+"""By exercise, the text of the cell that was checked last, and the time of its first check."""
 
 
-def not_what_was_run(names: dict[str, Any], exercise: str) -> str:
-    """A sentence where it is not; nothing where it is, or where that cannot be told."""
-    tried = _cell_of(names.get(exercise))
-    if not tried:
+def stale_warning(names: dict[str, Any], exercise: str) -> str:
+    """Return a warning if the answer is not the text of its cell; empty if it is, or if that is unknown.
+
+    names: the notebook's.
+    """
+    checked = _cell_of(names.get(exercise))
+    if not checked:
         return ""
     definition = re.compile(rf"^\s*(?:async\s+)?(?:def|class)\s+{re.escape(exercise)}\b", re.M)
     run = [text for text in names.get("In", ()) if isinstance(text, str) and definition.search(text)]
-    if run and run[-1].strip() != tried and tried in [text.strip() for text in run]:
+    if run and run[-1].strip() != checked and checked in [text.strip() for text in run]:
         return (
             f"When its cell was run last, it ended in an error before `{exercise}` was defined: "
             "what is tried here is the version before."
         )
-    text, since = _first_tried.get(exercise, ("", 0.0))
-    if text != tried:
-        _first_tried[exercise] = tried, time.time()
+    text, since = _first_checked.get(exercise, ("", 0.0))
+    if text != checked:
+        _first_checked[exercise] = checked, time.time()
         return ""
     saved = _saved(names, exercise, since)
-    if saved and saved != tried:
+    if saved and saved != checked:
         return "Its cell has changed since it was run: run it again, then this check."
     return ""
 
 
 def _cell_of(thing: Any) -> str:
-    """The text of the cell that defined it."""
-    file = file_of(thing)
+    """Return the text of the cell that defined a function or class."""
+    file = code_file(thing)
     return "".join(linecache.getlines(file)).strip() if file else ""
 
 
-def file_of(thing: Any) -> str:
-    """What the kernel calls the code of a function or class: the cell's name in the place of a file's."""
+def code_file(thing: Any) -> str:
+    """Return the file name of the code of a function or class, which in a kernel identifies a cell."""
     functions = list(vars(thing).values()) if inspect.isclass(thing) else [thing]
     codes = [code for one in functions if inspect.iscode(code := getattr(one, "__code__", None))]
     return codes[0].co_filename if codes else ""
 
 
 def _saved(names: dict[str, Any], exercise: str, since: float) -> str:
-    """The cell's text in the notebook's file, if that was saved since then."""
+    """Return the cell's text in the notebook's file, if the file was saved after `since`."""
     path = names.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME")
     try:
         file = Path(str(path))

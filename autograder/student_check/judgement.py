@@ -1,15 +1,29 @@
-"""The examples of the student check, judged as hidden tests are: see `core.judgement`."""
+"""Judgement of the student check's examples, by the same functions as in hidden tests: see `core.judgement`.
+
+Dropout is judged by its structure, because the dropped entries are random.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
-from ..core import complaints, draws, one_head
+from ..core import complaints, draws, dropout, one_head
 from ..core.bench import seed_in_use
-from ..core.comparison import Mismatch, OddForm, any_identical, assert_close, assert_equal, describe, identical
-from ..core.cost import Cost, Most
-from ..core.cost_limits import uncountable
+from ..core.comparison import (
+    Expected,
+    Mismatch,
+    OddForm,
+    any_identical,
+    as_expected,
+    assert_close,
+    assert_equal,
+    assert_real,
+    describe,
+    difference,
+    identical,
+)
+from ..core.cost import Cost, Maximum, uncountable_message
 from ..core.judgement import (
     assert_arrived,
     assert_cost,
@@ -23,62 +37,63 @@ from ..core.judgement import (
     not_finite,
 )
 from ..core.lost_aspects import OF_COUNTING
-from ..core.values import Expected, difference, expecting
-from .bug_hunt import COMES_FIRST, caught
-from .dropped import not_counted_out, weights_dropped
-from .trial import Call, Trial
-from .written_values import as_value
+from .example_steps import COMES_FIRST, Call, StepRunner, judge_hunt_input
+from .mistake_signatures import is_near, value_sums
+from .written_values import decode_value
 
 _USUAL = 1e-4
-"""Tolerance for a result if the example has none of its own."""
+"""Tolerance of an example that states none."""
 _FAR = 1e6
-"""Numbers from here on are written with a power of ten."""
+"""Numbers from this size on are written with a power of ten."""
 _LONGEST = 200
 
 
-def judged(names: Mapping[str, Any], example: Mapping[str, Any], trial: Trial | None = None) -> Trial:
-    """Try an example. Raises Mismatch if it fails, StudentFault, and what the student's code raises."""
+def judge_example(names: Mapping[str, Any], example: Mapping[str, Any], runner: StepRunner | None = None) -> StepRunner:
+    """Run an example on the notebook's code, and judge it. Return the runner, by default a new one.
+
+    names: the notebook's. Raises Mismatch if the example fails, StudentFault, and what the student's code raises.
+    """
     aspects = set(example.get("looks_at", ["value"]))
-    trial = trial or Trial(names)
+    runner = runner or StepRunner(names)
     calls: list[Call] = []
     parameters: list[Any] = []
     odd: tuple[OddForm, Call | None] | None = None  # sizes of 1 can make any result right in another form
-    seed_in_use(0)  # randomness starts at the same place each time
+    seed_in_use(0)
     for step in example["steps"]:
-        if step["operation"] == "load" and "unbiased" in example and trial.lacks_biases(step):
-            trial.begin_again()
-            return judged(names, {**_without_variant(example), "steps": example["unbiased"]}, trial)
-        result = _taken(trial, step)
+        if step["operation"] == "load" and "unbiased" in example and runner.lacks_biases(step):
+            runner.begin_again()
+            return judge_example(names, {**_without_variant(example), "steps": example["unbiased"]}, runner)
+        result = _run_step(runner, step)
         if isinstance(result, Call):
             calls.append(result)
             for judge in _judges(step, aspects):
                 try:
                     judge(result)
                 except OddForm as mismatch:
-                    odd = odd or (mismatch, trial.now)
+                    odd = odd or (mismatch, runner.last_call)
         elif step["operation"] == "parameters":
             parameters.append(result)
             if "parameters" in aspects:
                 assert_parameters(result, step["right"])
     if odd:
-        odd_form, trial.now = odd
+        odd_form, runner.last_call = odd
         raise odd_form
     if "other parameters" in aspects and _all_alike(parameters):
         raise Mismatch(complaints.SAME_WEIGHTS)
     if "hunt" in aspects:
         for call in calls:
             _own_comes_first(names, call.step["hunt"])
-            if problem := caught(call, names).problem:
+            if problem := judge_hunt_input(call.value, call.step["hunt"], names).problem:
                 raise Mismatch(problem)
     if "steady" in aspects:
         _steady(calls)
     if "counted" in aspects:
-        not_counted_out([call for call in calls if call.step["dropped"].get("lone")])
+        _random_number_dropped([call for call in calls if call.step["dropped"].get("lone")])
     if "anew" in aspects and any_identical([call.value for call in calls]):
         raise Mismatch("Two calls give exactly the same: nothing is dropped, or a seed is set, or a draw kept, inside.")
     if "varies" in aspects:
         _varies(calls)
-    return trial
+    return runner
 
 
 def _without_variant(example: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,27 +105,26 @@ def _judges(step: Mapping[str, Any], aspects: set[str]) -> list[Callable[[Call],
 
 
 def _own_comes_first(names: Mapping[str, Any], hunt: Mapping[str, Any]) -> None:
-    """Raise Mismatch unless the function whose mistake is hunted gives what is right in the notebook itself."""
-    values = [one for one in hunt.get("examples", ()) if _looks_at_values(one)]
-    for example in values:
+    """Raise Mismatch unless the student's own function of a bug hunt passes its examples of values."""
+    for example in filter(_judges_values, hunt.get("examples", ())):
         try:
-            judged(names, {**example, "looks_at": ["value"]})
+            judge_example(names, {**example, "looks_at": ["value"]})
         except Exception as error:
             if hunt["of"] not in names or is_stub(error):
                 raise Mismatch(f"Write {hunt['of']} first: {COMES_FIRST}") from None
             raise Mismatch(f"{hunt['of']} does not pass its check yet, so mend that first: {COMES_FIRST}") from None
 
 
-def _looks_at_values(example: Mapping[str, Any]) -> bool:
+def _judges_values(example: Mapping[str, Any]) -> bool:
     return "value" in example.get("looks_at", ["value"]) and not example.get("property")
 
 
-def _taken(trial: Trial, step: Mapping[str, Any]) -> Any:
-    """The step's result. What should be refused may raise only one of the errors that refuse."""
+def _run_step(runner: StepRunner, step: Mapping[str, Any]) -> Any:
+    """Return the step's result. Raise Mismatch unless a step with `refuses` raises one of the errors in it."""
     if "refuses" not in step:
-        return trial.take(step)
+        return runner.run(step)
     try:
-        trial.take(step)
+        runner.run(step)
     except Exception as error:
         if not is_refusal([kind.__name__ for kind in type(error).__mro__], step["refuses"]):
             raise
@@ -119,7 +133,7 @@ def _taken(trial: Trial, step: Mapping[str, Any]) -> Any:
 
 
 def revealed(mismatch: Mismatch) -> str:
-    """Return the mismatch's message with both values, because the examples are the student's to see."""
+    """Return the mismatch's message with both values, because students may see the examples' values."""
     if mismatch.compared is None:
         return str(mismatch)
     actual, expected = mismatch.compared
@@ -149,22 +163,24 @@ def _number(value: float) -> str:
 
 
 def is_stub(error: BaseException) -> bool:
-    """Return whether this is what an exercise raises that is not written yet."""
+    """Return whether an error is that of an exercise's stub."""
     return isinstance(error, NotImplementedError) and not str(error)
 
 
 def _value(call: Call) -> None:
-    right, close = as_value(call.step["result"]), call.step.get("close", _USUAL)
+    right, close = decode_value(call.step["result"]), call.step.get("close", _USUAL)
     if isinstance(right, tuple | torch.Tensor):
-        assert_close(call.value, expecting(right, close))
+        assert_close(call.value, as_expected(right, close))
     else:
         assert_equal(call.value, right)
 
 
 def _gradients(call: Call) -> None:
     close = call.step.get("close", _USUAL)
-    gradients = [expecting(as_value(one), close) for one in call.step["gradients"]]
-    named = {name: expecting(as_value(one), close) for name, one in call.step.get("parameter_gradients", {}).items()}
+    gradients = [as_expected(decode_value(one), close) for one in call.step["gradients"]]
+    named = {
+        name: as_expected(decode_value(one), close) for name, one in call.step.get("parameter_gradients", {}).items()
+    }
     assert_gradients(call.seen, gradients, named)
 
 
@@ -193,12 +209,12 @@ def _device(call: Call) -> None:
 
 def _cost(call: Call) -> None:
     operations, *each = call.seen.cost
-    assert_cost(Cost(operations, *(Most(*one) for one in each)), call.step["limits"], _at, is_counted=False)
+    assert_cost(Cost(operations, *(Maximum(*one) for one in each)), call.step["limits"], _at, is_counted=False)
 
 
 def _countable(call: Call) -> None:
     operations, *each = call.seen.cost
-    if problem := uncountable(Cost(operations, *(Most(*one) for one in each)), _at):
+    if problem := uncountable_message(Cost(operations, *(Maximum(*one) for one in each)), _at):
         raise Mismatch(problem, OF_COUNTING)
 
 
@@ -216,7 +232,7 @@ def _draws(call: Call) -> None:
     _OF_DRAWS[call.step["draws"]](draws.as_words(call.value, len(logits)), logits[0], temperature, top_k)
 
 
-def _at(most: Most) -> str:
+def _at(most: Maximum) -> str:
     return f" in line {most.line} of the cell" if most.line else ""
 
 
@@ -228,29 +244,83 @@ def _all_alike(parameters: list[Any]) -> bool:
 
 
 def _varies(calls: list[Call]) -> None:
-    """Raise Mismatch if all calls of a kind give the same, of which some two may by chance."""
+    """Raise Mismatch if all calls of a step return the same; two of them may do so by chance."""
     for first in calls:
         if all(identical(first.value, one.value) for one in calls if one.step == first.step):
             raise Mismatch(draws.ALWAYS_THE_SAME)
 
 
 def _steady(calls: list[Call]) -> None:
-    """Wherever the right results of two calls are the same, the code's must be the same too."""
+    """Raise Mismatch if results of two calls differ at a position at which the right results are equal."""
     first, *others = calls
-    right = as_value(first.step["result"])
+    right = decode_value(first.step["result"])
     for call in calls:
         if not isinstance(call.value, torch.Tensor):
             raise Mismatch(f"The result is {describe(call.value)}, not a tensor.")
         if call.value.shape != right.shape:
             raise Mismatch(f"The result has shape {tuple(call.value.shape)}; {tuple(right.shape)} is expected.")
     for call in others:
-        stays = torch.isclose(right, as_value(call.step["result"]), rtol=1e-6, atol=1e-6)
+        stays = torch.isclose(right, decode_value(call.step["result"]), rtol=1e-6, atol=1e-6)
         alike = torch.isclose(first.value.double(), call.value.double(), rtol=1e-5, atol=1e-5, equal_nan=True)
         if bool((stays & ~alike).any()):
             if bool(stays.all()):
                 raise Mismatch("Two calls with the same input differ: is something drawn by chance in it?")
             token = (stays & ~alike).nonzero()[0, -2].item()
             raise Mismatch(complaints.changed_by_the_future(int(token)))
+
+
+def _weights_dropped(call: Call) -> None:
+    """Raise Mismatch unless each weight is dropped independently with probability p, and others divided by 1 - p."""
+    rule = call.step["dropped"]
+    if not isinstance(call.value, torch.Tensor) or not isinstance(call.whole, torch.Tensor):
+        raise Mismatch(f"The result is {describe(call.value)}; a tensor is expected.")
+    right = rule.get("evaluation", {})
+    expected = tuple(right.get("shape", call.whole.shape))
+    if call.value.shape != expected:
+        raise Mismatch(f"The result has shape {tuple(call.value.shape)}; {expected} is expected.")
+    if call.whole.shape != expected:
+        raise Mismatch(dropout.WRONG_ALREADY)
+    assert_real(call.value)
+    p, shape, names = rule["p"], [size for _, size in rule["view"]], [name for name, _ in rule["view"]]
+    result, whole = (one.detach().double().reshape(shape) for one in (call.value, call.whole))
+    if not bool(result.isfinite().all() & whole.isfinite().all()):
+        raise Mismatch(dropout.NOT_FINITE)
+    if right and not all(map(is_near, value_sums(call.whole), right["sums"])):
+        raise Mismatch(dropout.WRONG_ALREADY)
+    visible, gone = whole != 0, result == 0
+    if bool((~visible & ~gone).any()):
+        raise Mismatch("In training the result is not 0 in places where it is 0 in evaluation.")
+    copies_agree, is_free = True, bool(rule.get("freely"))
+    if is_module := "copy" in names:
+        copies = names.index("copy")
+        copies_agree = torch.equal(gone, gone.roll(1, copies))
+        names.remove("copy")
+        result, whole, visible, gone = (one.select(copies, 0) for one in (result, whole, visible, gone))
+    repeated = dropout.repeats(gone, visible, tuple(names))
+    seen = dropout.Structure(
+        dropout.of_few_draws(dropout.dropped(result[visible], whole[visible], p), repeated),
+        copies_agree,
+        repeated if is_module or is_free else frozenset(),
+        dropout.pairs(gone, visible, tuple(names)) if is_module or is_free else frozenset(),
+        dropout.rules(gone, repeated) if is_free else frozenset(),
+    )
+    dropout.assert_weights_dropped(seen)
+    if call.seen.gradients and not _has_dropout_gradient(call):
+        raise Mismatch("The gradient of a kept weight is not 1 / (1 - p), or that of a dropped one is not 0.")
+
+
+def _random_number_dropped(calls: list[Call]) -> None:
+    """Raise Mismatch if all calls drop the same number of weights, because that number is random."""
+    numbers = {int((call.value == 0).sum()) for call in calls}
+    if len(numbers) == 1:
+        raise Mismatch(dropout.always_as_many(len(calls)))
+
+
+def _has_dropout_gradient(call: Call) -> bool:
+    gradient, weights = call.seen.gradients[0], call.args[0]
+    if gradient is None:
+        raise Mismatch(dropout.DETACHED)
+    return bool(torch.allclose(gradient.double() * weights.double(), call.value.detach().double(), rtol=1e-4))
 
 
 _JUDGES: dict[str, tuple[str, Callable[[Call], None]]] = {
@@ -261,10 +331,10 @@ _JUDGES: dict[str, tuple[str, Callable[[Call], None]]] = {
     "unchanged": ("", lambda call: assert_unchanged(getattr(call.seen, "changed", ()))),
     "dtype": ("dtype", lambda call: assert_dtype(call.value, getattr(torch, call.step["dtype"]))),
     "device": ("", _device),
-    "dropped": ("dropped", weights_dropped),
+    "dropped": ("dropped", _weights_dropped),
     "head": ("head", _head),
     "draws": ("draws", _draws),
     "cost": ("limits", _cost),
     "countable": ("limits", _countable),
 }
-"""By aspect, the part of a step without which the aspect is not judged, and the judge."""
+"""By aspect, the field of a step that the judge needs (empty if none), and the judge."""

@@ -1,4 +1,4 @@
-"""Shows what a student's own functions make: `show` prints it, `draw` makes pictures of matrices.
+"""Show results of the student's own functions in the notebook: `show` prints them, `draw` draws matrices.
 
 Both take functions without arguments, so that a notebook runs to its end before the answers are written.
 """
@@ -9,38 +9,38 @@ from typing import Any
 import torch
 
 _WIDEST = 8.2
-"""Inches of a picture that JupyterLab shows as large as it is at 1280 pixels, with its file list open."""
+"""Width in inches up to which JupyterLab does not shrink a picture, in a window of 1280 pixels with its file list."""
 _WHITE_FROM = 0.7
-"""From which part of the darkest colour on white is read better than black."""
+"""Share of the darkest colour from which white text is easier to read than black."""
 
 
 def show(*makers: Callable[[], Any] | Mapping[str, Callable[[], Any]]) -> None:
-    """Print what each of `makers` returns, or that something in it is not written yet.
+    """Print the result of each function, or that something in it is not written yet.
 
     A dictionary gives each of its makers a label, which is printed above the result.
     """
     labelled = [pair for one in makers for pair in (one.items() if isinstance(one, Mapping) else [("", one)])]
     for label, make in labelled:
-        made, why_not = _made(make)
+        result, problem = _call(make)
         if label:
             print(f"{label}:")
-        if why_not:
-            print(why_not)
-        elif made is not None:  # what draws or prints by itself returns nothing
-            print(*_apart(made), sep="\n")
+        if problem:
+            print(problem)
+        elif result is not None:  # functions that draw or print by themselves return None
+            print(*_printable(result), sep="\n")
 
 
 def draw(pictures: dict[str, Callable[[], Any]], names: list[str]) -> None:
-    """Draw matrices beside each other, each below its title, in one scale of colours.
+    """Draw matrices next to each other, each below its title, in one scale of colours.
 
-    White is 0. The larger a number, the darker the blue; negative numbers are red.
+    White is 0. Larger elements are darker blue, negative ones red.
 
-    pictures: for each title what makes its matrix, (T, T). names: of the T rows and columns.
+    pictures: for each title a function that returns a matrix, (T, T). names: those of the T rows and columns.
     """
-    from matplotlib import pyplot  # takes its time, and not every notebook draws
+    from matplotlib import pyplot  # the import is slow, and not every notebook draws
 
     side = min(4.1, _WIDEST / len(pictures))
-    size = side * len(pictures), min(4.1, side + 0.7)  # below each are the names of its columns
+    size = side * len(pictures), min(4.1, side + 0.7)  # room for the names of the columns
     _, axes = pyplot.subplots(1, len(pictures), figsize=size, layout="constrained", squeeze=False)
     matrices = [_matrix(make, len(names)) for make in pictures.values()]
     scale = max([1e-9, *(_finite(one).abs().max().item() for one in matrices if isinstance(one, torch.Tensor))])
@@ -54,30 +54,30 @@ def draw(pictures: dict[str, Callable[[], Any]], names: list[str]) -> None:
     pyplot.show()
 
 
-def _made(make: Callable[[], Any]) -> tuple[Any, str]:
-    """What it makes, or why it makes nothing."""
+def _call(make: Callable[[], Any]) -> tuple[Any, str]:
+    """Return the result of a function and an empty string, or None and the error."""
     try:
-        made = make()
+        result = make()
     except NotImplementedError:
         return None, "not written yet"
     except Exception as error:
         return None, f"{type(error).__name__}: {error}"
-    return made, ""
+    return result, ""
 
 
-def _apart(made: Any) -> list[Any]:
-    """Several tensors one below the other, and of each its numbers alone."""
-    several = isinstance(made, tuple | list) and bool(made) and all(isinstance(one, torch.Tensor) for one in made)
-    return [one.detach() if isinstance(one, torch.Tensor) else one for one in (made if several else [made])]
+def _printable(result: Any) -> list[Any]:
+    """Return the parts of a result to print on separate lines: each of several tensors, without gradients."""
+    several = isinstance(result, tuple | list) and bool(result) and all(isinstance(one, torch.Tensor) for one in result)
+    return [one.detach() if isinstance(one, torch.Tensor) else one for one in (result if several else [result])]
 
 
 def _matrix(make: Callable[[], Any], size: int) -> torch.Tensor | str:
-    """Return the matrix that a maker returns, or the reason why it gives no matrix."""
-    made, why_not = _made(make)
-    if why_not:
-        return why_not
+    """Return the matrix that a function returns, or the reason why it returns none."""
+    result, problem = _call(make)
+    if problem:
+        return problem
     try:
-        return torch.as_tensor(made.detach().double().cpu().reshape(size, size))
+        return torch.as_tensor(result.detach().double().cpu().reshape(size, size))
     except Exception:
         return f"no matrix of {size} by {size}"
 
@@ -100,6 +100,6 @@ def _draw_one(ax: Any, matrix: torch.Tensor | str, size: int, scale: float) -> N
     for query, row in enumerate(matrix.tolist()):
         for key, number in enumerate(row):
             colour = "white" if finite[query, key].abs() > _WHITE_FROM * scale else "black"
-            # What is exactly 0 was hidden or dropped, which is something else than small.
+            # An element of exactly 0 was masked or dropped, and must look different from a small one.
             text = f"{number:{digits}}" if number else "0"
             ax.text(key, query, text, ha="center", va="center", fontsize=8, color=colour)

@@ -10,25 +10,25 @@ from typing import Any
 NOT_GUESSED = "Put your guess in place of `...`, and run this cell."
 _YES, _NO = {"yes", "y", "true"}, {"no", "n", "false"}
 _NEAR, _NEAR_0 = 0.01, 0.005
-"""How close a number must come: of its size, and at all."""
+"""Tolerance of a number, relative and absolute."""
 _MOST = 1000
-"""Numbers in a list that are looked at."""
+"""Maximum number of elements of a list."""
 
 
-def said_of_guess(guesses: dict[str, Any], name: Any, value: Any) -> tuple[str, str]:
-    """What is said of a value, and why; never raises, whatever the value is."""
+def answer_guess(guesses: dict[str, Any], name: Any, value: Any) -> tuple[str, str]:
+    """Return the verdict on a guess, and the explanation; never raises, whatever the value is."""
     guess = guesses.get(name) if isinstance(name, str) else None
     if guess is None:
         known = ", ".join(f"`{one}`" for one in guesses)
         return "", f"This notebook has these guesses: {known}." if known else "This notebook has no guesses."
     if _is_open(value):
         return "", NOT_GUESSED
-    right = agrees(guess["answer"], value)
+    right = matches_answer(guess["answer"], value)
     if right is None:
-        return "", wanted(guess["answer"])
+        return "", required_kind(guess["answer"])
     if right:
         return "Yes.", guess["because"]
-    instead = [sentence for other, sentence in guess["instead"] if agrees(other, value)]
+    instead = [sentence for other, sentence in guess["instead"] if matches_answer(other, value)]
     if isinstance(guess["answer"], str) and guess["instead"] and not instead:
         choices = sorted([guess["answer"], *(other for other, _ in guess["instead"])])
         listed = ", ".join(f'`"{one}"`' for one in choices)
@@ -36,16 +36,16 @@ def said_of_guess(guesses: dict[str, Any], name: Any, value: Any) -> tuple[str, 
     return "Not quite.", (instead or [guess["because"]])[0]
 
 
-def agrees(answer: Any, value: Any) -> bool | None:
-    """Whether a value is this answer, or near enough to it; None where it is of another kind."""
+def matches_answer(answer: Any, value: Any) -> bool | None:
+    """Return whether a value equals an answer within the tolerance; None if it is of another kind."""
     try:
-        return _agrees(answer, _plain(value))
-    except Exception:  # of a value that defines itself what it does
+        return _compare(answer, _plain(value))
+    except Exception:  # a value may define its own behaviour
         return None
 
 
-def wanted(answer: Any) -> str:
-    """What kind of value is wanted, which does not tell the answer."""
+def required_kind(answer: Any) -> str:
+    """Return the message on the kind of value that is required, without the answer."""
     if isinstance(answer, bool):
         return 'Yes or no is wanted here: write "yes" or "no".'
     if isinstance(answer, str):
@@ -56,11 +56,11 @@ def wanted(answer: Any) -> str:
 
 
 def _is_open(value: Any) -> bool:
-    """Whether it is as it was released."""
+    """Return whether a value is still the released placeholder."""
     return value is ... or (type(value) is list and bool(value) and all(one is ... for one in value))
 
 
-def _agrees(answer: Any, value: Any) -> bool | None:
+def _compare(answer: Any, value: Any) -> bool | None:
     if isinstance(answer, list):
         if not isinstance(value, list) or not all(map(_is_number, value)):
             return None
@@ -78,11 +78,11 @@ def _agrees(answer: Any, value: Any) -> bool | None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as Python has it: of tensors, arrays and tuples a list, of those without dimensions their number."""
+    """Return a value as plain Python: lists for tensors, arrays and tuples, a number for those without dimensions."""
     if isinstance(value, list | tuple | range):
         items: list[Any] = list(value[: _MOST + 1])
         return [one.item() if hasattr(one, "tolist") else one for one in items] if len(items) <= _MOST else None
-    if hasattr(value, "tolist"):  # PyTorch's and NumPy's
+    if hasattr(value, "tolist"):  # tensors and arrays
         return value.tolist() if math.prod(value.shape) <= _MOST else None
     return value
 
@@ -99,7 +99,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _near(answer: float, value: Any) -> bool:
-    """Between whole numbers near is not enough: an answer that is one is a count."""
+    """Return whether a number is within the tolerance; an integer answer is a count, and needs an equal integer."""
     try:
         number = float(value)
     except OverflowError:
@@ -112,17 +112,17 @@ def _near(answer: float, value: Any) -> bool:
 
 
 def _word(text: str) -> str:
-    """Its letters and digits, without an article: `The mean.` is `mean`."""
+    """Return the letters and digits of a text without an article: `mean` for `The mean.`"""
     words = text.casefold().split()
     return "".join(one for one in "".join(words[words[:1] == ["the"] :]) if one.isalnum())
 
 
 _seen: dict[str, int] = {}
-"""By exercise how many of its hints were shown since the kernel started."""
+"""By exercise, the number of its hints that were shown since the kernel started."""
 
 
-def said_of_hints(hints: dict[str, list[str]]) -> tuple[str, list[str]]:
-    """For which exercises there are hints, and how many of them were seen."""
+def hint_overview(hints: dict[str, list[str]]) -> tuple[str, list[str]]:
+    """Return a title, and for each exercise with hints how many of them were shown."""
     if not hints:
         return "This notebook has no hints.", []
     first = next(iter(hints))
@@ -132,7 +132,7 @@ def said_of_hints(hints: dict[str, list[str]]) -> tuple[str, list[str]]:
 
 
 def next_hint(hints: dict[str, list[str]], exercise: Any) -> tuple[str, list[str]]:
-    """The exercise's hints so far and the next one; when there is none left, what else to do."""
+    """Return a title, and the exercise's hints so far with the next one; after the last, advice."""
     its = hints.get(exercise) if isinstance(exercise, str) else None
     if its is None:
         known = ", ".join(f"`{one}`" for one in hints)

@@ -25,8 +25,8 @@ from ..core.faults import CELL_PREFIX
 from ..tracing.definitions import Definition, Edit, definitions
 from ..tracing.repair_operators import generic_edits
 from .check import examples_of
-from .judgement import judged
-from .tried import as_in_a_new_notebook, libraries_watched, limited
+from .judgement import judge_example
+from .run_examples import limited, new_notebook_state, recorded_libraries
 from .unit_data import UnitData, read_unit
 
 MODULES = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "math": math}
@@ -115,7 +115,7 @@ class _Answer:
         self._is_done(partial(self._define, self._own, names), MAX_SECONDS)
         for number, example in enumerate(self._of["examples"]):
             begun = time.process_time()
-            failed.append(not self._is_done(partial(judged, names, example), MAX_SECONDS))
+            failed.append(not self._is_done(partial(judge_example, names, example), MAX_SECONDS))
             seconds[number] = time.process_time() - begun
         public = [example.get("public", True) for example in self._of["examples"]]
         order = sorted(seconds, key=lambda number: (not failed[number], not public[number], seconds[number]))
@@ -135,7 +135,7 @@ class _Answer:
         return (
             self._is_done(partial(self._define, codes, names), _SECONDS_OF_FIRST)
             and all(
-                self._is_done(partial(judged, names, examples[number]), seconds)
+                self._is_done(partial(judge_example, names, examples[number]), seconds)
                 for number, seconds in self._limits.items()
             )
             and not self._calls_forbidden(names)
@@ -144,8 +144,8 @@ class _Answer:
     def _calls_forbidden(self, names: dict[str, Any]) -> bool:
         """Return whether the code calls a library that the exercise forbids, in the example that is tried first."""
         libraries, first = set[str](), self._of["examples"][next(iter(self._limits))]
-        with libraries_watched(libraries):
-            self._is_done(partial(judged, names, first), MAX_SECONDS)
+        with recorded_libraries(libraries):
+            self._is_done(partial(judge_example, names, first), MAX_SECONDS)
         return not libraries.isdisjoint(self._of.get("forbids", ()))
 
     def _define(self, codes: Mapping[str, CodeType], names: dict[str, Any]) -> None:
@@ -156,7 +156,7 @@ class _Answer:
     def _is_done(self, do: Callable[[], Any], seconds: float) -> bool:
         """Return whether a function ends within these CPU seconds and those of the search, and raises nothing."""
         try:
-            with as_in_a_new_notebook(), limited(max(min(seconds, self.seconds_left()), _SOONEST)):
+            with new_notebook_state(), limited(max(min(seconds, self.seconds_left()), _SOONEST)):
                 do()
         except BaseException:  # SystemExit and TimeUp too
             return False

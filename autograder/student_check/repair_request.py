@@ -1,4 +1,4 @@
-"""The line of the student's own code at which one change makes all examples pass: what `repair=True` adds to a check.
+"""The repair of a check with `repair=True`: the line at which one change makes all examples pass.
 
 Another process searches for the change (`repair_process`). It gets the text of the answers, and neither the notebook's
 names nor its memory.
@@ -19,8 +19,8 @@ from typing import Any
 
 from ..tracing.definitions import Definition, definitions
 from . import repair_process
-from .freshness import file_of
-from .tried import Outcome
+from .freshness import code_file
+from .run_examples import Outcome
 from .unit_data import UnitData
 
 MOST_LINES = 3
@@ -28,7 +28,7 @@ MOST_LINES = 3
 MOST_KINDS = 2
 """Kinds of changes that are named for one line."""
 _WALL_SECONDS = 2 * repair_process.MAX_WALL_SECONDS
-"""They end the process, whose import of torch may take seconds."""
+"""Limit for the process, whose import of torch may take seconds."""
 _OUTSIDE = frozenset(["open", "exec", "eval", "__import__", "save", "tofile", "hub"])
 """Names of functions and attributes that reach files, or names that their code does not show."""
 _GLOBAL = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL")
@@ -73,7 +73,7 @@ def repair_message(names: Mapping[str, Any], unit: UnitData, found: Outcome, fac
         repairs = _searched(json.dumps(request), facade)
     except NotTried as reason:
         return f"No change was tried: {reason}."
-    return in_words(repairs, more=more, shows_repair=unit.shows_repair)
+    return describe_repairs(repairs, more=more, shows_repair=unit.shows_repair)
 
 
 def _suspected(found: Outcome) -> set[int]:
@@ -90,7 +90,7 @@ def _cells(names: Mapping[str, Any], exercise: str, exercises: Sequence[str]) ->
     sources, used, reasons = dict[str, str](), dict[str, set[str]](), dict[str, NotTried]()
     for name in exercises:
         try:
-            source = "".join(linecache.getlines(file_of(names.get(name))))
+            source = "".join(linecache.getlines(code_file(names.get(name))))
             used[name] = _used_answers(names, name, source, exercises)
             sources[name] = source
         except NotTried as reason:
@@ -106,11 +106,11 @@ def _cells(names: Mapping[str, Any], exercise: str, exercises: Sequence[str]) ->
 def _used_answers(names: Mapping[str, Any], exercise: str, source: str, exercises: Sequence[str]) -> set[str]:
     """Return the other exercises that an answer uses; raises NotTried if it uses anything else that is not copied."""
     parts = definitions(exercise, [(exercise, source)], exercises)
-    file = file_of(names.get(exercise))
+    file = code_file(names.get(exercise))
     if not parts:
         raise NotTried(f"`{exercise}` is not defined by `def` or `class` in a cell whose text is known")
     used = set[str]().union(*map(_names_in, parts))
-    own = {part.name for part in parts if file_of(names.get(part.name)) == file}
+    own = {part.name for part in parts if code_file(names.get(part.name)) == file}
     for name in sorted(used - own - {*exercises, "__name__"}):
         here, there = names.get(name, ...), repair_process.MODULES.get(name, ...)  # functions of Python are in neither
         if here is not there or name in _OUTSIDE or name.startswith("import "):
@@ -168,8 +168,8 @@ def _searched(request: str, facade: Path) -> tuple[dict[str, Any], ...]:
     return repairs
 
 
-def in_words(repairs: Sequence[Mapping[str, Any]], *, more: bool, shows_repair: bool) -> str:
-    """Return the lines that the smallest repairs change, and what else the student may read of them.
+def describe_repairs(repairs: Sequence[Mapping[str, Any]], *, more: bool, shows_repair: bool) -> str:
+    """Return the message on the lines that the smallest repairs change.
 
     repairs: as in `repair_process.found_repairs`.
     """

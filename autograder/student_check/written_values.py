@@ -1,4 +1,4 @@
-"""Values as the released examples have them: written out, or as the rule that makes them."""
+"""Values in the released examples: their elements as JSON, or the rule that generates them."""
 
 import base64
 import random
@@ -12,11 +12,14 @@ import torch
 
 DRAWN_DIGITS = 3
 USUAL = "float32"
-"""The dtype of values that do not say theirs."""
+"""The dtype of values without a `dtype` field."""
 
 
-def drawn(rule: Sequence[float], shape: Sequence[int]) -> torch.Tensor:
-    """Numbers in float64 that are the same on every machine: [seed, mean, spread], or [seed] for 0.1 to 1.1."""
+def draw_values(rule: Sequence[float], shape: Sequence[int]) -> torch.Tensor:
+    """Return float64 values that are equal on every machine.
+
+    rule: [seed, mean, standard deviation] for a normal distribution, [seed] for numbers between 0.1 and 1.1.
+    """
     return _drawn(tuple(rule), tuple(shape)).clone()
 
 
@@ -34,73 +37,73 @@ def _drawn(rule: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
 
 
 def identity(size: int, shape: Sequence[int]) -> torch.Tensor:
-    """Identity matrices of this size, as often side by side as there is room for."""
+    """Return identity matrices of this size, next to each other up to the shape's last two dimensions."""
     *_, rows, columns = shape
     distance = torch.arange(rows)[:, None] - torch.arange(columns)[None, :]
     return (distance % size == 0).double().expand(*shape)
 
 
 _decoded = cache(base64.b85decode)
-"""Decoding takes most of the time of a value that is read again."""
+"""Cached, because decoding takes most of the time of reading a value again."""
 _PACKED = {"float32": "f", "float64": "d"}
 
 
-def packed(numbers: Sequence[float], dtype: str = "float32") -> str:
-    """Numbers as text, in less than half of the room."""
+def pack_numbers(numbers: Sequence[float], dtype: str = "float32") -> str:
+    """Return numbers as text, less than half as long as their digits."""
     return base64.b85encode(struct.pack(f"<{len(numbers)}{_PACKED[dtype]}", *numbers)).decode()
 
 
-def unpacked(text: str, dtype: str = "float32") -> list[float]:
-    """The numbers again."""
+def unpack_numbers(text: str, dtype: str = "float32") -> list[float]:
+    """Return the numbers of a packed text."""
     held = _decoded(text)
     code = _PACKED[dtype]
     return list(struct.unpack(f"<{len(held) // struct.calcsize(code)}{code}", held))
 
 
-def are_short(numbers: Sequence[float]) -> bool:
-    """Whether the numbers are thousandths, not too many of them: as those are that are drawn to be shown."""
+def are_thousandths(numbers: Sequence[float]) -> bool:
+    """Return whether all numbers are multiples of 0.001 that fit into 16 bits, like generated values."""
     return all(abs(number) < 2**15 / 1000 and round(number, DRAWN_DIGITS) == number for number in numbers)
 
 
-def in_thousandths(numbers: Sequence[float]) -> str:
-    """Short numbers as text, in half of the room of others."""
+def pack_thousandths(numbers: Sequence[float]) -> str:
+    """Return multiples of 0.001 as text, half as long as that of other numbers."""
     return base64.b85encode(struct.pack(f"<{len(numbers)}h", *(round(number * 1000) for number in numbers))).decode()
 
 
-def shortened(steps: Sequence[Any]) -> list[Any]:
-    """Steps, with the number of an earlier one in the place of one that is the same, and without the usual dtype."""
+def shorten_steps(steps: Sequence[Any]) -> list[Any]:
+    """Return steps with the number of an earlier equal step instead of a repeated one, and without the usual dtype."""
     first = [steps.index(step) for step in steps]
-    return [_usual(step) if at == first[at] else {"again": first[at]} for at, step in enumerate(steps)]
+    return [_without_usual_dtype(step) if at == first[at] else {"again": first[at]} for at, step in enumerate(steps)]
 
 
-def _usual(plain: Any) -> Any:
+def _without_usual_dtype(plain: Any) -> Any:
     if isinstance(plain, list | tuple):
-        return [_usual(one) for one in plain]
+        return [_without_usual_dtype(one) for one in plain]
     if not isinstance(plain, dict):
         return plain
     left_out = "shape" in plain and plain.get("dtype") == USUAL
-    return {name: _usual(one) for name, one in plain.items() if not (left_out and name == "dtype")}
+    return {name: _without_usual_dtype(one) for name, one in plain.items() if not (left_out and name == "dtype")}
 
 
-def in_full(steps: Sequence[Any]) -> list[Any]:
-    """The steps again."""
+def expand_steps(steps: Sequence[Any]) -> list[Any]:
+    """Return the steps that `shorten_steps` shortened."""
     return [steps[step["again"]] if "again" in step else step for step in steps]
 
 
-def as_value(plain: Any) -> Any:
-    """A value as it was before it was written down as JSON."""
+def decode_value(plain: Any) -> Any:
+    """Return the value of a released example's JSON."""
     if not isinstance(plain, dict):
         return plain
     if "tuple" in plain:
-        return tuple(as_value(item) for item in plain["tuple"])
+        return tuple(decode_value(item) for item in plain["tuple"])
     if "plain" in plain:
         return plain["plain"]
     shape, kind = plain["shape"], plain.get("dtype", USUAL)
     dtype = getattr(torch, kind)
     if "repeated" in plain:
-        made = as_value(plain["repeated"]).to(dtype).expand(shape)
+        made = decode_value(plain["repeated"]).to(dtype).expand(shape)
     elif "drawn" in plain:
-        made = drawn(plain["drawn"], shape).to(dtype)
+        made = draw_values(plain["drawn"], shape).to(dtype)
     elif "identity" in plain:
         made = identity(plain["identity"], shape).to(dtype)
     elif "thousandths" in plain:
@@ -108,8 +111,8 @@ def as_value(plain: Any) -> Any:
         counts = struct.unpack(f"<{len(held) // 2}h", held)
         made = torch.tensor([count / 1000 for count in counts], dtype=dtype).reshape(shape)
     elif "packed" in plain:
-        made = torch.tensor(unpacked(plain["packed"], kind), dtype=dtype).reshape(shape)
+        made = torch.tensor(unpack_numbers(plain["packed"], kind), dtype=dtype).reshape(shape)
     else:
-        values = [float(value) if isinstance(value, str) else value for value in plain["values"]]  # "-inf" is a word
+        values = [float(value) if isinstance(value, str) else value for value in plain["values"]]  # "-inf" is a string
         made = torch.tensor(values, dtype=dtype).reshape(shape)
     return made.to(getattr(torch, plain["then"])) if "then" in plain else made.clone()

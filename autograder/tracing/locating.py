@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import torch
 
-from ..core.tracing import Run
+from ..core.run_trace import Run
 from .located import Located, Telling
 from .mending import Again, Mended, Mending, made_last
 from .reference import Reference, Right, alone_fits, same, without_ones

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from ..core.arguments import tensors_in
-from ..core.tracing import Made, Run
+from ..core.run_trace import Run, TracedTensor
 from .reference import Reference, same
 from .replacing import Replacement, replacements
 from .standing import Standing
@@ -29,7 +29,7 @@ class Mended:
     """What is right because it went into the right result."""
     is_last: bool
     """Whether it was the result itself that was put in: that proves nothing of what came before."""
-    made: Sequence[Made]
+    made: Sequence[TracedTensor]
     """What the run made that came right."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..core.arguments import tensors_in
-from ..core.tracing import Made, Run
+from ..core.run_trace import Run, TracedTensor
 
 TOLERANCE = 2e-5
 _INFINITE = 1e6
@@ -177,7 +177,7 @@ def _slices(values: torch.Tensor, first: int = 0, depth: int = 2) -> Iterable[to
             yield from _slices(one, dim, depth - 1)
 
 
-def all_before(made: Sequence[Made]) -> dict[int, frozenset[int]]:
+def all_before(made: Sequence[TracedTensor]) -> dict[int, frozenset[int]]:
     """What each tensor of a run was made of, and that of, to the beginning."""
     before: dict[int, frozenset[int]] = {}
     for number, one in enumerate(made):

@@ -6,7 +6,7 @@ from itertools import chain, combinations, islice, permutations
 
 import torch
 
-from ..core.tracing import Made
+from ..core.run_trace import TracedTensor
 from . import another
 from .reference import LARGE, Reference, Right, same, without_ones
 from .standing import Standing, rearranged
@@ -142,7 +142,7 @@ def _in_its_place(reference: Reference, standing: Standing, number: int) -> Iter
             yield right, values
 
 
-def _likely(reference: Reference, standing: Standing, made: Made) -> list[Right]:
+def _likely(reference: Reference, standing: Standing, made: TracedTensor) -> list[Right]:
     """The solution's own first, and of them those that are not there and that the same operator makes."""
     present = {right for known in standing.known for right in known}
     wanted = [(n, right) for n, right in enumerate(reference.rights) if not right.is_part and not right.is_mask]
@@ -152,7 +152,7 @@ def _likely(reference: Reference, standing: Standing, made: Made) -> list[Right]
     return [*own, *scaled, *(right for _, right in wanted if right.number is None)]
 
 
-def _scaled_alike(reference: Reference, made: Made) -> list[torch.Tensor]:
+def _scaled_alike(reference: Reference, made: TracedTensor) -> list[torch.Tensor]:
     """What is scaled too, and has nothing to do with this one: with a mask in it, it would still have most of it."""
     squeezed = made.values.squeeze()
     alike = [one for one in reference.scaled if one.shape == squeezed.shape]
@@ -169,7 +169,7 @@ def _is_last_constant(standing: Standing, number: int) -> bool:
     )
 
 
-def _masks(reference: Reference, made: Made) -> Iterator[tuple[Right, torch.Tensor]]:
+def _masks(reference: Reference, made: TracedTensor) -> Iterator[tuple[Right, torch.Tensor]]:
     seen = [made.values]
     shape = without_ones(made.values.shape)
     there = made.values[made.values != 0].flatten()[:1].tolist() or [1.0]
@@ -186,7 +186,7 @@ def _masks(reference: Reference, made: Made) -> Iterator[tuple[Right, torch.Tens
                     yield Right(hidden, ""), values
 
 
-def _arrangements(right: Right, made: Made) -> Iterator[torch.Tensor]:
+def _arrangements(right: Right, made: TracedTensor) -> Iterator[torch.Tensor]:
     """What is right, as it would stand in the place of what was made."""
     values, shape = right.values, made.values.shape
     turned = list(rearranged(values, shape))

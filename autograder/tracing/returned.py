@@ -5,7 +5,7 @@ from itertools import combinations
 import torch
 
 from ..core.arguments import tensors_in
-from ..core.tracing import Run
+from ..core.run_trace import Run
 from .located import Located, Telling
 from .mending import made_last
 from .reference import Reference, is_mask, same

@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 
 import torch
 
-from ..core.tracing import Made
+from ..core.run_trace import TracedTensor
 from .reference import TOLERANCE, Reference, all_before, is_mask, same
 
 _FINITE = 1e6
@@ -26,7 +26,7 @@ Place = tuple[slice, ...]
 class Standing:
     """What is known of the tensors of one run, by their numbers in it."""
 
-    def __init__(self, reference: Reference, made: Sequence[Made]) -> None:
+    def __init__(self, reference: Reference, made: Sequence[TracedTensor]) -> None:
         self._reference = reference
         self.made = made
         self.before = all_before(made)
@@ -171,7 +171,7 @@ class Standing:
             found.append(one)
         return found
 
-    def _is_neutral(self, made: Made) -> bool:
+    def _is_neutral(self, made: TracedTensor) -> bool:
         """Whether it tells nothing: a number alone, or the same one everywhere that was made of nothing that tells."""
         values = made.values
         if not values.numel():
@@ -182,7 +182,7 @@ class Standing:
             return max(values.shape) == values.numel() and _counts(values)
         return _makes_new(made) or all(self.neutral[one] for one in made.inputs)
 
-    def _is_mask(self, made: Made) -> bool:
+    def _is_mask(self, made: TracedTensor) -> bool:
         """Whether it is a mask, and none that only looks like one because numbers made of the arguments overflow."""
         if not is_mask(made.values):
             return False
@@ -253,7 +253,7 @@ def _tells_nothing(values: torch.Tensor) -> bool:
     return values.numel() > 1 and bool(((values == first) | ((values - first).abs() <= _ALIKE)).all())
 
 
-def _makes_new(made: Made) -> bool:
+def _makes_new(made: TracedTensor) -> bool:
     return any(part in made.operator for part in _MAKE_NEW)
 
 
@@ -261,7 +261,7 @@ def _counts(values: torch.Tensor) -> bool:
     return bool((values.flatten() == torch.arange(values.numel(), dtype=values.dtype)).all())
 
 
-def _calls(made: Sequence[Made]) -> list[tuple[int | str, ...]]:
+def _calls(made: Sequence[TracedTensor]) -> list[tuple[int | str, ...]]:
     """For each tensor, the call that made it, the same in each turn of a loop, and its number among what that gave."""
     calls: list[tuple[int | str, ...]] = []
     for number, one in enumerate(made):

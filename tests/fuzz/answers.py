@@ -17,7 +17,7 @@ from autograder import course
 from autograder.catalogue.signature import signature
 from autograder.catalogue.transcript import LazyTranscript, Transcript
 from autograder.core.packing import Tensors
-from autograder.graders.collected import Graders, collected
+from autograder.graders.collection import HiddenTests, collect
 from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.grading import messages, scoring
 from autograder.grading.examiner import Examiner, candidate_bench
@@ -42,14 +42,14 @@ FAULTS = [
 ]  # fmt: skip
 WRAPS = ["list", "tuple", "dict", "twice", "tuple twice", "nothing in a tuple"]
 
-_graders: Graders | None = None
+_graders: HiddenTests | None = None
 
 
 def around(do: Callable[[], None]) -> None:
     """Runs what needs the graders."""
     global _graders
     torch.set_num_threads(1)  # as in a grader process
-    _graders = collected()
+    _graders = collect()
     do()
 
 

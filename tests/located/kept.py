@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from autograder.graders.collected import Verdict, collected
+from autograder.graders.collection import Verdict, collect
 from autograder.grading.examiner import Examiner, candidate_bench
 
 from .edits import EditedAnswer, all_edits
@@ -47,7 +47,7 @@ def main() -> None:
     there = set(LIST.read_text().splitlines())
     done = {edit.exercise for edit in edits if edit.name in there} - again
     with contextlib.redirect_stdout(io.StringIO()):
-        examiner = Examiner(collected())
+        examiner = Examiner(collect())
     signal.signal(signal.SIGALRM, _too_long)
     counts = [edit for edit in edits if (edit.name in there if edit.exercise in done else _counts(examiner, edit))]
     LIST.write_text("".join(f"{edit.name}\n" for edit in counts))

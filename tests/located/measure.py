@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from autograder.core.tracing import Run, Watch, made_ready, watched
+from autograder.core.run_trace import Run, RunTracer, prepare_call, trace_run
 from autograder.course import content
 from autograder.grading.reference_trace import reference_trace
 from autograder.grading.trace_cases import trace_cases
@@ -58,8 +58,8 @@ def defined(unit: str, exercise: str, source: str) -> Any:
 def run_of(answer: Any, case: TraceCase, replaced: Mapping[int, torch.Tensor]) -> Run:
     """One run of an answer on a case, as the worker makes it."""
     torch.default_generator.manual_seed(0)
-    call = made_ready(answer, case.built, case.parameters, case.arguments, case.through)
-    return watched(call, Watch(FILE.__eq__, replaced))
+    call = prepare_call(answer, case.built, case.parameters, case.arguments, case.through)
+    return trace_run(call, RunTracer(FILE.__eq__, replaced))
 
 
 def truth(edit: EditedAnswer, case: TraceCase, run: Run) -> frozenset[int]:

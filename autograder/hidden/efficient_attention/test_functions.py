@@ -3,7 +3,7 @@
 import torch
 
 from autograder.core.comparison import TOLERANCE, Mismatch, assert_close, golden
-from autograder.graders import contracts, little_memory
+from autograder.graders import contracts, memory_limit
 from autograder.graders.statements import (
     assert_costs_no_more,
     assert_finite,
@@ -111,9 +111,9 @@ class TestOnlineSoftmax(contracts.Graders):
         def large(confined, _):
             drawn = 1, number, length
             own, right = (lambda face=face: face.online_softmax.of_blocks(*drawn) for face in (confined, reference))
-            return little_memory.LargeCall(own, right, ("online_softmax", *drawn))
+            return memory_limit.LargeCall(own, right, ("online_softmax", *drawn))
 
-        little_memory.assert_fits(student, large, self.assert_right, may_be_slow=True)
+        memory_limit.assert_fits(student, large, self.assert_right, may_be_slow=True)
 
     def assert_gradients(self, student, reference, blocks):
         """Of maximum + log(sum), which is the same for any maximum."""

@@ -7,9 +7,8 @@ import torch
 
 from autograder.core.comparison import Mismatch, assert_close
 from autograder.graders import statements
-from autograder.graders.cases import Cases
+from autograder.graders.fixtures import Cases, Reference
 from autograder.graders.proxy import InstanceProxy, StudentProxy
-from autograder.graders.reference import Reference
 from solutions import inference
 
 D_IN, D_OUT, HEADS = 8192, 32, 2

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.graders.cases import Cases
+from autograder.graders.fixtures import Cases
 
 
 def whole(rng: Cases, least: int, most: int) -> int:

@@ -13,10 +13,10 @@ import torch
 
 from ...core import library_calls
 from ...core.bench import Bench
+from ...core.edit_trials import unpacked
 from ...core.faults import Missing, Raised, StudentFault, raised
 from ...core.observation import Observation
 from ...core.packing import ProtocolError, Tensors, pack
-from ...core.trials import unpacked
 from ..confine import process, resources
 from ..confine.confinement import Confinement
 from . import attempts, global_state, protocol
@@ -150,13 +150,13 @@ class Service:
         if header.get("begins"):
             self._notebook.begin_exercise(header.get("as_checked"))
             self._bench.begin()
-            library_calls.taken()  # leaves out the calls by cells, and those for other exercises
+            library_calls.take_recorded()  # leaves out the calls by cells, and those for other exercises
         result, payload = self._bench.ask(unpacked(header, tensors)), Tensors()
         if not isinstance(result, Observation):
             return {"value": pack(result, payload)}, payload
         answer = vars(result.mapped(lambda value: pack(value, payload)))
         # Last, because packing may run code: a tuple's `__iter__`, a subclass's `detach`.
-        return {**answer, "library_calls": library_calls.taken()}, payload
+        return {**answer, "library_calls": library_calls.take_recorded()}, payload
 
 
 def _fault(fault: StudentFault) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A call in words, `scaled_softmax(scores of shape (1, 6), d_k=24)`, and its result next to the expected one."""
+"""A call in words, such as `scaled_softmax(scores of shape (1, 6), d_k=24)`, and its result next to the right one."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -7,31 +7,34 @@ from typing import Any
 
 import torch
 
-from ..core.arguments import together
-from ..core.values import close
-from .trial import Call
-from .written_values import as_value
+from ..core.arguments import insert_instances
+from ..core.comparison import close_elements
+from .example_steps import Call
+from .written_values import decode_value
 
 _LONGEST_ARGUMENT = 60
 _MOST_PARTS = 6
 
 
 def calls_with_results(steps: list[Any]) -> list[Any]:
-    """Those of a function: a module would need its parameters, also where a function is called with it."""
+    """Return the steps that call a function and have a result.
+
+    Steps with a module are left out, because its parameters would be needed to repeat the call.
+    """
     return [step for step in steps if "name" in step and "result" in step and not step.keys() & {"with", "once"}]
 
 
-def to_play_with(call: Call, exercise: str, number: int, example: Mapping[str, Any]) -> str:
-    """How to get at the call's arguments and the right result; nothing where that cannot be."""
+def example_call(call: Call, exercise: str, number: int, example: Mapping[str, Any]) -> str:
+    """Return the code that gives a call's arguments and the right result; empty if a call cannot be repeated."""
     calls = calls_with_results(example["steps"])
     at = next((at for at, step in enumerate(calls, start=1) if step is call.step), 0)
     which = f", call={at}" if at > 1 else ""
     return f'args, right = example("{exercise}", {number}{which})' if at else ""
 
 
-def in_words(call: Call, example: Mapping[str, Any]) -> str:
-    """What was called, with what."""
-    step, args = call.step, together(call.args, call.held)
+def describe_call(call: Call, example: Mapping[str, Any]) -> str:
+    """Return a call in words: the function or module, and the arguments."""
+    step, args = call.step, insert_instances(call.args, call.held)
     if "name" in step:
         once = ", as an iterator, which can be walked once" if "once" in step else ""
         return f"{step['name']}({_arguments(call.function, args, call.named)}){once}"
@@ -46,7 +49,7 @@ def in_words(call: Call, example: Mapping[str, Any]) -> str:
         return f"`{build['computes']}`, with {x}"
     if build["operation"] == "assemble":
         return f"{_argument('', call.function)}, called with {_arguments(None, call.args, call.named)}"
-    made = _arguments(None, [as_value(arg) for arg in build.get("args", ())], build.get("named", {}))
+    made = _arguments(None, [decode_value(arg) for arg in build.get("args", ())], build.get("named", {}))
     mode = "in training" if call.function.training else "after eval()"  # type: ignore[attr-defined]
     forward = getattr(call.function, "forward", None)
     return f"{build['name']}({made})({_arguments(forward, args, call.named)}), {mode}"
@@ -81,14 +84,14 @@ def _argument(name: str, arg: Any) -> str:
 
 
 _MOST = 8
-"""Rows and columns that are shown."""
+"""Maximum number of rows and columns that are shown."""
 _LARGE = 1e4
 _MORE_DIGITS = (".6f", ".8g", ".10g", ".12g")
 
 
 @dataclass
-class Beside:
-    """A matrix of the student's and the expected one; `wrong` says where they differ."""
+class MatrixComparison:
+    """A matrix of the student's result and the expected one, as text. `wrong` is true where they differ."""
 
     where: str
     own: list[list[str]]
@@ -96,11 +99,11 @@ class Beside:
     wrong: list[list[bool]]
 
 
-def beside(call: Call | None) -> Beside | None:
+def compare_matrices(call: Call | None) -> MatrixComparison | None:
     """Return the first matrix in which the call's result differs; None if no matrix can be shown."""
     if call is None or "result" not in call.step:
         return None
-    pairs: list[tuple[Any, Any]] = [(call.value, as_value(call.step["result"]))]
+    pairs: list[tuple[Any, Any]] = [(call.value, decode_value(call.step["result"]))]
     if isinstance(pairs[0][1], tuple) and isinstance(call.value, tuple | list):
         pairs = list(zip(call.value, pairs[0][1], strict=False))
     for own, right in pairs:
@@ -113,8 +116,8 @@ def beside(call: Call | None) -> Beside | None:
     return None
 
 
-def _first(own: torch.Tensor, right: torch.Tensor, tolerance: float) -> Beside | None:
-    wrong = ~close(own, right, tolerance)
+def _first(own: torch.Tensor, right: torch.Tensor, tolerance: float) -> MatrixComparison | None:
+    wrong = ~close_elements(own, right, tolerance)
     if not bool(wrong.any()):
         return None
     leading = tuple(wrong.nonzero()[0].tolist())[:-2] if own.dim() > 2 else ()
@@ -127,7 +130,7 @@ def _first(own: torch.Tensor, right: torch.Tensor, tolerance: float) -> Beside |
         where.append(f"from row {row} and column {column} on")
     own, right, wrong = own[part], right[part], wrong[part]
     own_shown, right_shown = _apart(own, right, wrong)
-    return Beside(", ".join(where), own_shown, right_shown, wrong.tolist())
+    return MatrixComparison(", ".join(where), own_shown, right_shown, wrong.tolist())
 
 
 def _apart(own: torch.Tensor, right: torch.Tensor, wrong: torch.Tensor) -> list[list[list[str]]]:

@@ -1,10 +1,10 @@
-"""What the check says, as HTML that is read in light and in dark and wraps in a narrow window."""
+"""The check's account as HTML, readable in light and dark themes, with lines that wrap in a narrow window."""
 
 import re
 from html import escape
 from typing import Any
 
-# Said twice, the class outweighs JupyterLab's own rules for what stands in an output.
+# A doubled class has precedence over JupyterLab's own rules for outputs.
 _STYLE = """<style>
 .acheck{max-width:60em;line-height:1.45;overflow-wrap:anywhere;font-size:.95em}
 .acheck .t{font-weight:600;margin:.2em 0 .5em}
@@ -38,41 +38,41 @@ _STYLE = """<style>
 _MARKS = {"passed": ("ok", "✓ passed"), "FAILED": ("no", "✗ failed"), "not tried": ("", "– not tried")}
 
 
-def as_page(said: Any, *, more: bool) -> str:
-    """Return an `Account` as HTML: the verdict and one finding, with everything else in a fold (open: more)."""
-    parts = [f'<p class="w">{escape(said.warning)}</p>'] if said.warning else []
-    parts.append(f'<p class="t">{escape(said.title)}</p>')
-    if said.finding:
-        parts.append(f"<ul>{_item(said.finding)}</ul>")
-    if said.short_box:
-        parts.append(f'<div class="b">{_prose(said.short_box)}</div>')
-    if said.line_message:
-        parts.append(f'<pre class="b">{escape(said.line_message)}</pre>')
-    if said.repair:
-        parts.append(f'<div class="b">{"".join(f"<div>{_prose(line)}</div>" for line in said.repair)}</div>')
-    if said.offer:
-        parts.append(f"<p>{_prose(said.offer)}</p>")
-    if said.lines:
-        fold = [f"<ul>{''.join(map(_item, said.lines))}</ul>"]
-        if said.box:
-            sentences = "".join(f"<div>{_prose(sentence)}</div>" for sentence in said.box)
-            fold.insert(0, f'<div class="b"><b>{escape(said.box_title)}</b>{sentences}</div>')
-        fold += [f"<p>{_prose(one)}</p>" for one in said.asides if one]
+def account_page(account: Any, *, more: bool) -> str:
+    """Return an `Account` as HTML: the verdict and one finding. All else is in a fold, which is open if `more`."""
+    parts = [f'<p class="w">{escape(account.warning)}</p>'] if account.warning else []
+    parts.append(f'<p class="t">{escape(account.title)}</p>')
+    if account.finding:
+        parts.append(f"<ul>{_item(account.finding)}</ul>")
+    if account.short_box:
+        parts.append(f'<div class="b">{_prose(account.short_box)}</div>')
+    if account.line_message:
+        parts.append(f'<pre class="b">{escape(account.line_message)}</pre>')
+    if account.repair:
+        parts.append(f'<div class="b">{"".join(f"<div>{_prose(line)}</div>" for line in account.repair)}</div>')
+    if account.offer:
+        parts.append(f"<p>{_prose(account.offer)}</p>")
+    if account.lines:
+        fold = [f"<ul>{''.join(map(_item, account.lines))}</ul>"]
+        if account.box:
+            sentences = "".join(f"<div>{_prose(sentence)}</div>" for sentence in account.box)
+            fold.insert(0, f'<div class="b"><b>{escape(account.box_title)}</b>{sentences}</div>')
+        fold += [f"<p>{_prose(one)}</p>" for one in account.asides if one]
         summary = "<summary>All examples, and what to do</summary>"
         parts.append(f"<details{' open' if more else ''}>{summary}{''.join(fold)}</details>")
     return f'{_STYLE}<div class="acheck">{"".join(parts)}</div>'
 
 
-def page_of_summary(rows: list[tuple[str, str, str]], below: list[str]) -> str:
-    """The whole notebook's exercises as a table."""
+def summary_page(rows: list[tuple[str, str, str]], below: list[str]) -> str:
+    """Return the exercises of a whole notebook as a table. rows: name, verdict and score."""
     lines = "".join(f"<tr><th scope='row'><code>{escape(name)}</code></th><td>{escape(_mark(said) + said)}</td>"
                     f"<td>{escape(score)}</td></tr>" for name, said, score in rows)  # fmt: skip
     text = "".join(f"<p>{escape(one)}</p>" for one in below)
     return f'{_STYLE}<div class="acheck"><table class="s">{lines}</table>{text}</div>'
 
 
-def page_of_lines(title: str, lines: list[str]) -> str:
-    """A few sentences below a title; without one if it is empty."""
+def lines_page(title: str, lines: list[str]) -> str:
+    """Return sentences as HTML, below a title unless it is empty."""
     parts = [f'<p class="t">{_prose(title)}</p>'] if title else []
     return f'{_STYLE}<div class="acheck">{"".join([*parts, *(f"<p>{_prose(line)}</p>" for line in lines)])}</div>'
 
@@ -100,7 +100,7 @@ def _item(line: Any) -> str:
 
 
 def _prose(text: str) -> str:
-    """Plain text, with what stands between backticks as code."""
+    """Return plain text as HTML, with text in backticks as code."""
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text))
 
 

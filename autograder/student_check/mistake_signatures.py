@@ -1,4 +1,4 @@
-"""The common mistakes as numbers: code that shows the numbers of one on the public examples is that mistake."""
+"""Signatures of common mistakes: code with the signature of a mistake on the public examples has that mistake."""
 
 import contextlib
 import copy
@@ -12,96 +12,100 @@ from typing import Any
 import torch
 
 from ..core import draws, one_head
-from ..core.arguments import Arguments, each, walking_once, with_held
+from ..core.arguments import Arguments, map_nested, with_instances, with_iterators
 from ..core.bench import Bench, seed_in_use
 from ..core.comparison import Mismatch
-from ..core.cost import Cost, of_call
-from ..core.cost_limits import exceeded
+from ..core.cost import Cost, exceeded_limits, measure_cost
 from ..core.faults import has_own_words, is_cell
 from ..core.operations import Assemble, Build, Call, MeasureCost, ProbeDevice
-from ..core.steps import operation_of
-from .bug_hunt import looked_at
-from .written_values import as_value
+from .example_steps import judge_hunt_input, operation_of
+from .written_values import decode_value
 
 
-def mistakes_alike(
+def matching_mistakes(
     names: dict[str, Any], examples: list[Any], passed: list[bool], mistakes: list[dict[str, Any]]
 ) -> list[str]:
-    """The sentences on the common mistakes that show, number for number, what this code shows; mostly none or one."""
-    pattern = as_pattern(examples, passed)
-    shown: dict[Any, list[list[float]]] = {}
+    """Return the sentences on the common mistakes with the same signature as this code, usually none or one.
+
+    names: the notebook's. passed: for each example whether the code passes it. mistakes: as released.
+    """
+    pattern = pass_pattern(examples, passed)
+    signatures: dict[Any, list[list[float]]] = {}
     for mistake in mistakes:
         at = mistake.get("at")
         if mistake.get("passes", pattern) != pattern:
             continue
-        if at not in shown:
-            shown[at] = numbers(names, public(examples) if at is None else [examples[at]])
-        if alike(shown[at], mistake["shows"]):
+        if at not in signatures:
+            signatures[at] = signature(names, public_examples(examples) if at is None else [examples[at]])
+        if match(signatures[at], mistake["shows"]):
             return list(mistake["sentences"])
     return []
 
 
-def public(examples: list[Any]) -> list[Any]:
-    """The examples on which mistakes are known by numbers."""
+def public_examples(examples: list[Any]) -> list[Any]:
+    """Return the public examples, for which mistakes have signatures."""
     return [example for example in examples if example.get("public", True)]
 
 
-def as_pattern(examples: list[Any], passed: list[bool]) -> str:
-    """Which examples pass, but for two kinds that hide no other mistake.
+def pass_pattern(examples: list[Any], passed: list[bool]) -> str:
+    """Return a digit for each example, 1 if it passes, without the examples of devices and of refused inputs.
 
-    A tensor may be left on the CPU, or an input that should be refused not be refused yet.
+    Code may fail these two kinds in addition to any other mistake.
     """
-    tried = zip(examples, passed, strict=True)
-    return "".join("01"[right] for example, right in tried if not _stands_apart(example))
+    pairs = zip(examples, passed, strict=True)
+    return "".join("01"[is_passed] for example, is_passed in pairs if not _is_independent(example))
 
 
-def _stands_apart(example: Any) -> bool:
+def _is_independent(example: Any) -> bool:
     return "device" in example.get("looks_at", ()) or any("refuses" in step for step in example["steps"])
 
 
-def numbers(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | None = None) -> list[list[float]]:
-    """What the code shows on the examples: a row of numbers for each.
+def signature(names: dict[str, Any], examples: list[Any], dtype: torch.dtype | None = None) -> list[list[float]]:
+    """Return the signature of the code: a row of numbers for each example.
 
-    A row describes every call in turn: a checksum of all that is exact (shapes, dtypes, whole numbers, what was written
-    into, which gradients arrive), then a few sums over the values and the gradients. An exception ends the row.
+    A row has for each call a checksum of everything exact (shapes, dtypes, integers, changed arguments, missing
+    gradients), then a few sums over the values and the gradients. An exception ends the row. dtype: converts floats.
+
+    Example: `f(x)` returns a tensor. Its row is `[checksum, sum of |values|, weighted sum, sums of gradients ...]`.
     """
     rows = []
     for example in examples:
         row: list[float] = []
         try:
             with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
+                warnings.simplefilter("ignore")  # the student has read PyTorch's warnings already
                 for step, function, args in _calls(names, example["steps"], dtype):
                     if "hunt" in step:
-                        row += _hunted(names, function(), step["hunt"])
+                        row += _hunt_row(names, function(), step["hunt"])
                     elif "head" in step or "draws" in step:
-                        row += _by_chance(function, args, step)
+                        row += _random_row(function, args, step)
                     elif step["operation"] == "cost":
-                        row += _spent(function, args, step)
+                        row += _cost_row(function, args, step)
                     else:
                         is_changed = "part" in step or ("with" in step and "instance" in step)
-                        row += _observed(function, args, step.get("named", {}), once=is_changed)
+                        row += _call_row(function, args, step.get("named", {}), once=is_changed)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            row += _raised(error)
+            row += _error_row(error)
         rows.append([number if isinstance(number, int) else round(number, 5) for number in row])
     return rows
 
 
-def alike(one: list[list[float]], other: list[list[float]]) -> bool:
-    """Return whether the numbers of two pieces of code are equal but for the last digits."""
+def match(one: list[list[float]], other: list[list[float]]) -> bool:
+    """Return whether two signatures are equal but for the last digits."""
     return all(
-        len(row) == len(other_row) and all(map(near, row, other_row)) for row, other_row in zip(one, other, strict=True)
+        len(row) == len(other_row) and all(map(is_near, row, other_row))
+        for row, other_row in zip(one, other, strict=True)
     )
 
 
-def sums(value: Any) -> list[float]:
-    """Some sums over the numbers of a value, by which one is told from another."""
+def value_sums(value: Any) -> list[float]:
+    """Return sums over the elements of a value, which differ between most values."""
     return _described(value)[1]
 
 
-def near(one: float, other: float) -> bool:
+def is_near(one: float, other: float) -> bool:
     """Return whether two numbers are equal but for the last digits; integers must be equal in all digits."""
     if isinstance(one, int) or isinstance(other, int):  # a checksum
         return one == other
@@ -111,23 +115,20 @@ def near(one: float, other: float) -> bool:
 def _calls(
     names: dict[str, Any], steps: list[Any], dtype: torch.dtype | None = None
 ) -> Iterator[tuple[Any, Callable[..., Any], list[Any]]]:
-    """The calls that an example makes, each with what is called and its arguments (floats in another dtype, if given).
-
-    Randomness starts at the same place each time.
-    """
+    """Yield each call of an example: its step, the function, and the arguments, with floats in `dtype` if given."""
     seed_in_use(0)
     bench = Bench(names)
     for step in steps:
-        operation = operation_of(step, lambda plain: _in(as_value(plain), dtype))
+        operation = operation_of(step, lambda plain: _in(decode_value(plain), dtype))
         if isinstance(operation, ProbeDevice):
             yield step, bench.target(operation.target), list(operation.arguments.positional)
         elif isinstance(operation, Call):
             own = _target(bench.target(operation.target), step)
             if isinstance(operation, MeasureCost):
-                ready = with_held(own, operation.held, bench.instances)
+                ready = with_instances(own, operation.held, bench.instances)
                 own = partial(_cost, own, ready, operation.once)
             else:
-                own = with_held(walking_once(own, operation.once), operation.held, bench.instances)
+                own = with_instances(with_iterators(own, operation.once), operation.held, bench.instances)
             yield step, own, list(operation.arguments.positional)
         else:
             bench.ask(operation)
@@ -142,7 +143,7 @@ def _target(own: Any, step: Any) -> Any:
     return getattr(own, step["part"]) if "part" in step else own
 
 
-def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, Any], *, once: bool) -> list[float]:
+def _call_row(function: Callable[..., Any], args: list[Any], named: dict[str, Any], *, once: bool) -> list[float]:
     """Return the numbers of a call: its result, the arguments that it wrote into, its gradients, its float64 dtype.
 
     once: the call may change its function, so only the result and the arguments are described.
@@ -160,35 +161,35 @@ def _observed(function: Callable[..., Any], args: list[Any], named: dict[str, An
     return [_checksum(repr((exact, changed, wider, flows))), *([*sums, *flow_sums] or [1.0])]
 
 
-def _raised(error: BaseException) -> list[float]:
+def _error_row(error: BaseException) -> list[float]:
     """Return the numbers of an exception: the words of a library count, because they contain the sizes that met."""
     kind = type(error).__name__
     return [_checksum(kind)] if has_own_words(error) else [_checksum(f"{kind}: {error}"), 1.0]
 
 
 def _cost(own: Any, ready: Callable[..., Any], once: bool, *args: Any, **named: Any) -> Cost:
-    return of_call(ready, Arguments(args, named), own, is_cell, once=once).cost
+    return measure_cost(ready, Arguments(args, named), own, is_cell, once=once).cost
 
 
-def _spent(function: Callable[..., Any], args: list[Any], step: Any) -> list[float]:
-    """Which limits a call passes: how far depends on more than the mistake."""
-    passed = exceeded(function(*args, **step.get("named", {})), step["limits"])
-    return [_checksum(repr(passed)), float(len(passed))]
+def _cost_row(function: Callable[..., Any], args: list[Any], step: Any) -> list[float]:
+    """Return the numbers of the limits that a call exceeds: the cost itself depends on more than the mistake."""
+    limits = exceeded_limits(function(*args, **step.get("named", {})), step["limits"])
+    return [_checksum(repr(limits)), float(len(limits))]
 
 
-def _hunted(names: dict[str, Any], given: Any, hunt: dict[str, Any]) -> list[float]:
-    """In what way an input fails, which is the same for many, and that it is told of an input and no error."""
-    return [_checksum(looked_at(given, hunt, names).why), 1.0]
+def _hunt_row(names: dict[str, Any], given: Any, hunt: dict[str, Any]) -> list[float]:
+    """Return the numbers of the kind of failure of a bug hunt's input. The 1 distinguishes them from an error."""
+    return [_checksum(judge_hunt_input(given, hunt, names).why), 1.0]
 
 
-def _by_chance(function: Callable[..., Any], args: list[Any], step: Any) -> list[float]:
-    """A call whose numbers are chance, or the answer's choice: what tells mistakes apart whatever they are."""
-    found = function(*args)
+def _random_row(function: Callable[..., Any], args: list[Any], step: Any) -> list[float]:
+    """Return the numbers of a call with a random or freely chosen result: a checksum of what distinguishes mistakes."""
+    result = function(*args)
     try:
         if "head" in step:
-            of_each = [one_head.attended(sentence, found, *args) for sentence in step["head"]["sentences"]]
+            of_each = [one_head.attended(sentence, result, *args) for sentence in step["head"]["sentences"]]
             return [_checksum(repr([one_head.behaviour(one) for one in of_each])), 1.0]
-        words = draws.as_words(found, len(args[0]))
+        words = draws.as_words(result, len(args[0]))
     except Mismatch as mismatch:
         return [_checksum(one_head.behaviour_without_weights(mismatch)), 1.0]
     if step["draws"] == "ties":
@@ -199,7 +200,7 @@ def _by_chance(function: Callable[..., Any], args: list[Any], step: Any) -> list
 def _gradient_sums(
     function: Callable[..., Any], args: list[Any], named: dict[str, Any]
 ) -> tuple[list[bool], list[float]]:
-    """At which arguments and parameters a gradient arrives, and their sums."""
+    """Return for each argument and parameter whether a gradient arrives, and the sums of the gradients."""
     args = [arg.clone().requires_grad_() if _is_float(arg) else arg for arg in args]
     parameters = list(function.parameters()) if isinstance(function, torch.nn.Module) else []
     leaves = [leaf for leaf in [*args, *parameters] if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
@@ -212,7 +213,7 @@ def _gradient_sums(
 
 
 def _described(value: Any) -> tuple[Any, list[float]]:
-    """A value as what is exact about it, and some sums over its numbers."""
+    """Return the exact part of a value (type, shape, integers), and sums over its elements."""
     if isinstance(value, tuple | list):
         parts = [_described(item) for item in value]
         return (type(value).__name__, [exact for exact, _ in parts]), [number for _, sums in parts for number in sums]
@@ -226,12 +227,12 @@ def _described(value: Any) -> tuple[Any, list[float]]:
     flat = value.detach().flatten().double()
     broken = [int(flat.isnan().sum()), int((flat == torch.inf).sum()), int((flat == -torch.inf).sum())]
     flat = flat.nan_to_num(0.0, 0.0, 0.0)
-    flat = flat.sign() * flat.abs().log1p()  # beside one huge number the others still count
+    flat = flat.sign() * flat.abs().log1p()  # so that one huge element does not hide the others
     return (list(value.shape), str(value.dtype), broken), [float(flat.abs().sum()), float(_weighed(flat).sum())]
 
 
 def _weighed(values: torch.Tensor) -> torch.Tensor:
-    """Each number times one of its own, so that their sum tells which stands where."""
+    """Return each element times a factor of its position, so that the sum depends on the order."""
     places = torch.arange(1, values.numel() + 1, dtype=torch.float64).reshape(values.shape)
     return values * torch.cos(places * 2.399963)  # the golden angle: the cosines never repeat
 
@@ -252,7 +253,7 @@ def _widened(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in(value: Any, dtype: torch.dtype | None) -> Any:
-    return each(value, lambda one: one.to(dtype) if _is_float(one) else one) if dtype is not None else value
+    return map_nested(value, lambda one: one.to(dtype) if _is_float(one) else one) if dtype is not None else value
 
 
 def _is_float(value: Any) -> bool:
@@ -260,9 +261,12 @@ def _is_float(value: Any) -> bool:
 
 
 def _copied(args: Sequence[Any]) -> list[Any]:
-    """Arguments of their own for one call."""
-    # To copy a tensor deeply takes ten times as long as to clone it.
-    return [each(arg, lambda one: one.clone() if isinstance(one, torch.Tensor) else copy.deepcopy(one)) for arg in args]
+    """Return copies of the arguments for one call."""
+    # Copying a tensor deeply takes ten times as long as cloning it.
+    return [
+        map_nested(arg, lambda one: one.clone() if isinstance(one, torch.Tensor) else copy.deepcopy(one))
+        for arg in args
+    ]
 
 
 def _is_unwritten(one: Any, other: Any) -> bool:

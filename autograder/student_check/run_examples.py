@@ -1,4 +1,4 @@
-"""One exercise tried on its examples: what each found, and the points that a mark by the same rules would give."""
+"""Run the examples of an exercise on the notebook's code: the result of each, and points by the rules of the grade."""
 
 import contextlib
 import signal
@@ -15,24 +15,23 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..core.comparison import Mismatch
-from ..core.complaints import meant
+from ..core.complaints import explain_error
 from ..core.faults import StudentFault, is_cell
-from ..core.library_calls import library_of, note, taken
+from ..core.judgement import Points, TestShare, distribute
+from ..core.library_calls import library_of, record, take_recorded
 from ..core.lost_aspects import OF_COUNTING, OF_FORM, OF_VALUE
-from ..core.operators import OperatorMode, name_of
-from ..core.points import Points, TestShare, distribute
-from .bug_hunt import COMES_FIRST, hunts
-from .judgement import is_stub, judged, revealed
-from .known import mistakes_alike
-from .trial import Call, Trial
+from ..core.run_trace import OperatorMode, name_of
+from .example_steps import COMES_FIRST, Call, StepRunner, hunts
+from .judgement import is_stub, judge_example, revealed
+from .mistake_signatures import matching_mistakes
 
 NOT_DEFINED, NOT_WRITTEN = "not defined yet", "not written yet"
 SECONDS = 8.0
-"""The CPU seconds that one example may take; nearly every right answer takes a hundredth of one."""
+"""The CPU seconds that one example may take; nearly every right answer takes a hundredth of a second."""
 _WALL_FACTOR = 5
-"""Where the machine is busy, or the code waits for something: so many times as long by the clock."""
+"""Limit for elapsed time, as a multiple of CPU time: the machine may be busy, or the code may wait."""
 _SOONEST = 0.01
-"""A timer of less than a microsecond is none."""
+"""Seconds of the shortest timer; one of less than a microsecond would never end."""
 _LONGEST = 200
 
 
@@ -41,27 +40,27 @@ class TimeUp(BaseException):
 
 
 @dataclass
-class Tried:
-    """One example, and what was found."""
+class ExampleResult:
+    """The result of one example."""
 
     example: Mapping[str, Any]
     problem: str = ""
-    """What is wrong, in a sentence; nothing where the example passes."""
+    """The message on what is wrong; empty if the example passes."""
     call: Call | None = None
-    """The call that was made last."""
+    """The last call."""
     printed: str = ""
-    """What the student's code printed in it."""
+    """The output of the student's code in the last call."""
     frames: list[tuple[str, int, str]] = field(default_factory=list)
-    """Of an error: the function, the line in its cell and that line's text, for each of the student's own frames."""
+    """Traceback of an error in the student's own code: function, line in its cell, and text of the line."""
     aspect: str = OF_VALUE
     """The wrong aspect of the answer, as in `core.comparison.Mismatch`."""
     details: tuple[str, ...] = ()
     skipped: bool = False
-    """Not tried, because an example before it took too long."""
+    """True if the example did not run, because an example before it took too long."""
 
     @property
     def share(self) -> TestShare:
-        """Its weight, and how much of it the answer earns."""
+        """The test's weight, and the share of it that the answer earns."""
         is_passed = not self.problem and not self.skipped
         share = 1.0 if is_passed else 0.5 if self.aspect == OF_FORM else 0.0
         return _test_share(self.example, share, is_counted=self.aspect != OF_COUNTING)
@@ -69,32 +68,32 @@ class Tried:
 
 @dataclass
 class Outcome:
-    """What came of an exercise."""
+    """The results of an exercise."""
 
     exercise: str
     points: float
     missing: str = ""
-    """`not defined yet` or `not written yet`; then nothing was tried."""
-    tried: list[Tried] = field(default_factory=list)
+    """`not defined yet` or `not written yet`, if no example could run."""
+    tried: list[ExampleResult] = field(default_factory=list)
     not_tried: list[Mapping[str, Any]] = field(default_factory=list)
     """The hidden tests without an example, each with its statement and weight."""
     calls: list[str] = field(default_factory=list)
-    """The libraries that it calls and may not."""
+    """The forbidden libraries that the code calls."""
     mistakes: list[str] = field(default_factory=list)
-    """The sentences on the common mistakes that do exactly the same."""
+    """The sentences on the common mistakes with the same signature."""
     line_message: str = ""
-    """Where it goes wrong, in lines, if that is known."""
+    """The message on the faulty line, if it is known."""
     repair_message: str = ""
-    """The result of the search for a repair, or the reason why nothing was searched."""
+    """The result of the search for a repair, or the reason why there was no search."""
 
     @property
-    def failed(self) -> list[Tried]:
-        """The examples that do not pass."""
+    def failed(self) -> list[ExampleResult]:
+        """The examples that fail or did not run."""
         return [one for one in self.tried if one.problem or one.skipped]
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is wrong, as far as it is tried."""
+        """True if all examples pass and no forbidden library is called."""
         return not (self.missing or self.failed or self.calls)
 
     @property
@@ -113,7 +112,7 @@ class Outcome:
 
     @property
     def score(self) -> float:
-        """The exercise's points if the other tests went like the examples, for nbgrader's Validate."""
+        """The exercise's points if the hidden tests without an example give the same share, for nbgrader's Validate."""
         return round(self.points * self.earned / self.tried_points, 2) if self.tried_points else 0.0
 
     @property
@@ -128,22 +127,22 @@ class Outcome:
 
     @property
     def goes_wrong(self) -> bool:
-        """Return whether a result is not right, and its line can be searched."""
+        """True if a result is wrong, and its line can be searched."""
         return self.can_be_located and any(one.problem and not one.example.get("property") for one in self.tried)
 
     @property
     def hunts(self) -> list[dict[str, Any]]:
-        """The hunts of the exercise, see `bug_hunt.hunts`."""
+        """The bug hunts of the exercise, see `example_steps.hunts`."""
         return hunts({"examples": [one.example for one in self.tried]})
 
     @property
     def can_be_repaired(self) -> bool:
-        """Return whether a change of the code can be searched with which all examples pass."""
+        """True if a change of the code with which all examples pass can be searched."""
         return self.can_be_located and not self.hunts
 
     @property
     def can_be_located(self) -> bool:
-        """Return whether something is wrong whose line can be searched."""
+        """True if something is wrong whose line can be searched."""
         late = any(one.skipped or one.problem == _TOO_LONG for one in self.tried)
         return not (self.missing or self.calls or late) and any(one.problem for one in self.tried)
 
@@ -158,19 +157,22 @@ def _test_share(test: Mapping[str, Any], share: float | None, *, is_counted: boo
     )
 
 
-def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:
-    """What the notebook's answer to an exercise shows on its examples."""
+def run_examples(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:
+    """Run all examples of an exercise on the notebook's code, and return the outcome.
+
+    names: the notebook's. of: the exercise's released examples. mistakes: its common mistakes, as released.
+    """
     found = Outcome(exercise, float(of["points"]), not_tried=list(of.get("not_tried", ())))
     if exercise not in names:
         found.missing = NOT_DEFINED
         return found
     libraries, forbids = set[str](), set(of.get("forbids", ()))
-    # Watching takes as long as what is watched, and is left out where nothing is looked for.
-    with warnings.catch_warnings(), libraries_watched(libraries) if forbids else contextlib.nullcontext():
-        warnings.simplefilter("ignore")  # PyTorch's own, of which the student has read already
+    # Recording library calls doubles the time, so it is left out if no library is forbidden.
+    with warnings.catch_warnings(), recorded_libraries(libraries) if forbids else contextlib.nullcontext():
+        warnings.simplefilter("ignore")  # the student has read PyTorch's warnings already
         late = False
         for example in of["examples"]:
-            one = Tried(example, skipped=True) if late else _tried(names, example)
+            one = ExampleResult(example, skipped=True) if late else _run_example(names, example)
             found.tried.append(one)
             if one.problem == NOT_WRITTEN:
                 found.missing = NOT_WRITTEN
@@ -180,18 +182,18 @@ def outcome(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistake
     if mistakes and not late and not found.calls and not any(COMES_FIRST in one.problem for one in found.tried):
         with limited():
             passed = [not one.problem for one in found.tried]
-            found.mistakes = mistakes_alike(names, of["examples"], passed, mistakes)
+            found.mistakes = matching_mistakes(names, of["examples"], passed, mistakes)
     return found
 
 
 _TOO_LONG = f"It did not come back within {SECONDS:g} seconds. Does a loop in it never end?"
 
 
-def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
-    trial, one = Trial(names), Tried(example)
+def _run_example(names: dict[str, Any], example: Mapping[str, Any]) -> ExampleResult:
+    runner, one = StepRunner(names), ExampleResult(example)
     try:
         with limited():
-            judged(names, example, trial)
+            judge_example(names, example, runner)
     except KeyboardInterrupt:
         raise
     except Mismatch as mismatch:
@@ -201,31 +203,31 @@ def _tried(names: dict[str, Any], example: Mapping[str, Any]) -> Tried:
     except TimeUp:
         one.problem = _TOO_LONG
     except BaseException as error:  # SystemExit too
-        one.problem = NOT_WRITTEN if is_stub(error) else _said(error)
+        one.problem = NOT_WRITTEN if is_stub(error) else _describe_error(error)
         one.frames = _frames(error)
-    one.call, one.printed = trial.now, trial.printed.getvalue()
+    one.call, one.printed = runner.last_call, runner.printed.getvalue()
     return one
 
 
-def _said(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     try:
         first_line = str(error).strip().partition("\n")[0].removesuffix("Hint:").strip()
     except Exception:
         first_line = ""
-    said = f"It raised {type(error).__name__}: {first_line[:_LONGEST]}"
-    means = meant(first_line)
-    return f"{said.rstrip('.')}. {means}" if means else said
+    message = f"It raised {type(error).__name__}: {first_line[:_LONGEST]}"
+    explanation = explain_error(first_line)
+    return f"{message.rstrip('.')}. {explanation}" if explanation else message
 
 
 def _frames(error: BaseException) -> list[tuple[str, int, str]]:
-    """Those in cells, which come before anything that a library does with what it was given."""
-    found = traceback.extract_tb(error.__traceback__)
-    return [(one.name, one.lineno or 0, (one.line or "").strip()) for one in found if is_cell(one.filename)][-3:]
+    """Return function, line and text of the last three frames in cells; frames of libraries come after these."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return [(one.name, one.lineno or 0, (one.line or "").strip()) for one in frames if is_cell(one.filename)][-3:]
 
 
 @contextlib.contextmanager
 def limited(seconds: float | None = None) -> Iterator[None]:
-    """Ends by TimeUp what takes so many CPU seconds, or a multiple by the clock, where the system can interrupt it."""
+    """Raise TimeUp in the block after these CPU seconds, or a multiple of elapsed time, if the system has timers."""
     possible = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
     if not possible:
         yield
@@ -234,7 +236,7 @@ def limited(seconds: float | None = None) -> Iterator[None]:
     cpu, clock = time.thread_time(), time.monotonic()
 
     def ring(number: int, frame: FrameType | None) -> None:
-        # What is left of the CPU's seconds takes at least as long by the clock.
+        # The remaining CPU seconds take at least as much elapsed time.
         left = min(most - (time.thread_time() - cpu), most * _WALL_FACTOR - (time.monotonic() - clock))
         if left <= 0:
             raise TimeUp
@@ -250,8 +252,8 @@ def limited(seconds: float | None = None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def as_in_a_new_notebook() -> Iterator[None]:
-    """With torch's switches as the hidden tests have them, and the random state put back afterwards."""
+def new_notebook_state() -> Iterator[None]:
+    """Set torch's modes as in the hidden tests, and restore them and the random state afterwards."""
     state, dtype = torch.get_rng_state(), torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
@@ -262,14 +264,13 @@ def as_in_a_new_notebook() -> Iterator[None]:
         torch.set_rng_state(state)
 
 
-def _noted(name: str) -> None:
-    library = library_of(name)
-    if library:
-        note(library)
+def _record(name: str) -> None:
+    if library := library_of(name):
+        record(library)
 
 
-class _OperatorsWatched(OperatorMode):
-    """Operators, whoever calls them: autograd and methods of tensors too."""
+class _OperatorRecorder(OperatorMode):
+    """Records the libraries of operators, including those that autograd and methods of tensors call."""
 
     def __torch_dispatch__(
         self,
@@ -278,12 +279,12 @@ class _OperatorsWatched(OperatorMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        _noted(name_of(func))
+        _record(name_of(func))
         return func(*args, **(kwargs or {}))
 
 
-class _FunctionsWatched(TorchFunctionMode):
-    """Functions of torch's that end in operators of other names."""
+class _FunctionRecorder(TorchFunctionMode):
+    """Records the libraries of torch's functions, which may call operators of other names."""
 
     def __torch_function__(
         self,
@@ -292,14 +293,14 @@ class _FunctionsWatched(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        _noted(getattr(func, "__name__", ""))
+        _record(getattr(func, "__name__", ""))
         return func(*args, **(kwargs or {}))
 
 
 @contextlib.contextmanager
-def libraries_watched(found: set[str]) -> Iterator[None]:
+def recorded_libraries(found: set[str]) -> Iterator[None]:
     """Add the names of libraries that run in the context to `found`."""
-    taken()
-    with _FunctionsWatched(), _OperatorsWatched():
+    take_recorded()
+    with _FunctionRecorder(), _OperatorRecorder():
         yield
-    found.update(taken())
+    found.update(take_recorded())

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ..core.comparison import Mismatch, Unproven
-from ..core.counterexample import HuntTarget
+from ..core.counterexample import CounterexampleTarget
 from ..core.faults import Missing, Raised, StudentFault
 from ..core.library_calls import LIBRARIES
 from ..core.lost_aspects import OF_VALUE
@@ -26,11 +26,10 @@ from ..report import TestOutcome
 from ..sandbox.failures import Crashed, TimedOut
 from . import fixtures
 from .budget import OutOfBudget
-from .cases import Cases
+from .fixtures import Cases, Reference
 from .proxy import StudentProxy
-from .reference import Reference
 
-GIVEN = {"student", "reference", "rng"}
+ARGUMENTS = {"student", "reference", "rng"}
 """What a grader may ask for: see `fixtures`."""
 _WITHOUT = (
     "terminal",
@@ -49,7 +48,7 @@ _MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
-class Grader:
+class HiddenTest:
     """One hidden grader, as its markers describe it."""
 
     name: str
@@ -66,7 +65,7 @@ class Grader:
     """The class that it is a method of."""
     function: Callable[..., None]
     asks_for: frozenset[str]
-    hunted: HuntTarget | None = None
+    hunted: CounterexampleTarget | None = None
     """Of a hunt: what it is for."""
 
     def ask(self, student: StudentProxy, reference: Reference | None = None, rng: Cases | None = None) -> None:
@@ -83,7 +82,7 @@ class Grader:
 class Verdict:
     """What one grader found. `lost` says that the worker hung or crashed, so no more of the exercise can be run."""
 
-    grader: Grader
+    grader: HiddenTest
     outcome: TestOutcome
     seen: str = ""
     lost: TimedOut | Crashed | OutOfBudget | None = None
@@ -98,9 +97,9 @@ class Verdict:
     """True if the test passed, but the call that it inspects returned a wrong value. `seen` describes the value."""
 
 
-OfUnit = Mapping[str, Sequence[Grader]]
+TestsOfUnit = Mapping[str, Sequence[HiddenTest]]
 """By exercise, in the order of the files."""
-Graders = Mapping[str, OfUnit]
+HiddenTests = Mapping[str, TestsOfUnit]
 """By unit."""
 
 
@@ -108,13 +107,13 @@ class NotCollected(Exception):
     """Some graders could not be collected; `str()` says which and why."""
 
 
-class _Collected(Mapping[str, OfUnit]):
+class _Collected(Mapping[str, TestsOfUnit]):
     """The graders of each unit, collected when they are first asked for. Looking one up may raise NotCollected."""
 
     def __init__(self) -> None:
-        self._of_units: dict[str, OfUnit] = {}
+        self._of_units: dict[str, TestsOfUnit] = {}
 
-    def __getitem__(self, unit: str) -> OfUnit:
+    def __getitem__(self, unit: str) -> TestsOfUnit:
         if unit not in self._of_units:
             self._of_units[unit] = _of_unit(unit) if unit in _units() else {}
         if not self._of_units[unit]:
@@ -128,7 +127,7 @@ class _Collected(Mapping[str, OfUnit]):
         return sum(1 for _ in self)
 
 
-def collected() -> Graders:
+def collect() -> HiddenTests:
     """The hidden graders of the course."""
     return _Collected()
 
@@ -141,7 +140,7 @@ def _units() -> list[str]:
     return sorted(folder.name for folder in hidden.iterdir() if folder.is_dir() and folder.name[0] not in "._")
 
 
-def _of_unit(unit: str) -> OfUnit:
+def _of_unit(unit: str) -> TestsOfUnit:
     """The unit's graders, which pytest finds and describes, and is then left. Raises NotCollected."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the user's own pytest is no business of a marking process
@@ -152,7 +151,7 @@ def _of_unit(unit: str) -> OfUnit:
         code = pytest.main([*options, *(f"-pno:{name}" for name in _WITHOUT)], plugins=[found])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not found.problems:
         found.problems.append(f"pytest ended with {code!r}.")
-    graders: dict[str, list[Grader]] = {}
+    graders: dict[str, list[HiddenTest]] = {}
     for item in found.items:
         try:
             grader = _grader(item, usual)
@@ -182,12 +181,12 @@ class _Found:
         self.items = session.items
 
 
-def not_run(grader: Grader) -> Verdict:
+def not_run(grader: HiddenTest) -> Verdict:
     """Of a grader whose turn comes after a hang or a crash."""
     return Verdict(grader, "not_run")
 
 
-def looked_at(student: StudentProxy, grader: Grader) -> Verdict:
+def run_test(student: StudentProxy, grader: HiddenTest) -> Verdict:
     """What a grader finds in one student's code."""
     try:
         grader.ask(student)
@@ -207,7 +206,7 @@ def looked_at(student: StudentProxy, grader: Grader) -> Verdict:
         return Verdict(grader, "failed", _loss(lost), lost)
     except Exception as error:
         # Our own fault, never the student's: told in full on our side, in one word on theirs.
-        where = place_in_hidden(error)
+        where = line_in_hidden(error)
         line = f" (line {where.lineno})" if where else ""
         said = "".join(traceback.format_exception_only(error)).strip()
         print(f"{grader.unit}: {grader.name}{line}: {said}", file=sys.stderr)
@@ -215,18 +214,18 @@ def looked_at(student: StudentProxy, grader: Grader) -> Verdict:
     return Verdict(grader, "passed")
 
 
-def place_in_hidden(error: BaseException) -> traceback.FrameSummary | None:
+def line_in_hidden(error: BaseException) -> traceback.FrameSummary | None:
     """The line of the hidden graders at which an error came up, if it did in one of them."""
     frames = traceback.extract_tb(error.__traceback__)
     hidden = content.place(content.HIDDEN)
     return next((frame for frame in reversed(frames) if hidden in Path(frame.filename).parents), None)
 
 
-def _grader(item: pytest.Item, usual: tuple[str, ...]) -> Grader:
+def _grader(item: pytest.Item, usual: tuple[str, ...]) -> HiddenTest:
     """A grader without pytest; raises ValueError where it is none. usual: what its course forbids."""
     asks_for = frozenset(inspect.signature(getattr(item, "function", lambda: None)).parameters) - {"self"}
-    if not isinstance(item, pytest.Function) or item.cls is None or asks_for - GIVEN:
-        given = ", ".join(sorted(GIVEN))
+    if not isinstance(item, pytest.Function) or item.cls is None or asks_for - ARGUMENTS:
+        given = ", ".join(sorted(ARGUMENTS))
         raise ValueError(f"{item.nodeid} must be a method of a class, and ask for no more than {given}.")
     exercise, points = item.get_closest_marker("exercise"), item.get_closest_marker("points")
     statement = item.function.__doc__
@@ -235,7 +234,7 @@ def _grader(item: pytest.Item, usual: tuple[str, ...]) -> Grader:
     forbids = usual if exercise.kwargs["forbids"] is None else tuple(exercise.kwargs["forbids"])
     if unknown := set(forbids) - LIBRARIES:
         raise ValueError(f"{item.nodeid} forbids {', '.join(unknown)}; it can be {' or '.join(LIBRARIES)}.")
-    return Grader(
+    return HiddenTest(
         item.name,
         item.path.parent.name,
         exercise.args[0],

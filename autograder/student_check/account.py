@@ -1,4 +1,4 @@
-"""What the check says, in lines: as text, and for `page` as HTML."""
+"""The check's account of an exercise: its lines and messages, shown as text or as HTML (`account_html`)."""
 
 import re
 import sys
@@ -8,9 +8,9 @@ from typing import Any
 
 from ..core.complaints import calls_forbidden, halves_the_points
 from ..core.lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_FORM, OF_GRADIENT, OF_VALUE, OF_WRITING
-from .calls import Beside, beside, in_words, to_play_with
-from .page import as_page, page_of_lines, page_of_summary
-from .tried import NOT_DEFINED, NOT_WRITTEN, Outcome, Tried
+from .account_html import account_page, lines_page, summary_page
+from .call_description import MatrixComparison, compare_matrices, describe_call, example_call
+from .run_examples import NOT_DEFINED, NOT_WRITTEN, ExampleResult, Outcome
 
 _WHAT_TO_DO = {
     NOT_DEFINED: "run its cell first",
@@ -18,17 +18,17 @@ _WHAT_TO_DO = {
 }
 _BY_A_PERSON = "not marked yet: a person reads it"
 _MOST_PRINTED, _MOST_LINES = 600, 10
-"""Characters and lines that are shown of what an answer printed in an example."""
+"""Maximum number of characters and lines of an answer's output in an example."""
 _SHORT = 15
-"""Lines of the short account."""
+"""Maximum number of lines of the short account."""
 _AS_ABOVE = "As above."
 MOST_SHOWN = 3
-"""Failed examples of which more is said than what is wrong."""
+"""Maximum number of failed examples that are shown with their call and values."""
 
 
 @dataclass
 class Line:
-    """One example, in words."""
+    """The account of one example."""
 
     mark: str
     """`passed`, `FAILED` or `not tried`."""
@@ -36,10 +36,10 @@ class Line:
     problem: str = ""
     call: str = ""
     to_play_with: str = ""
-    """What gives the call's arguments and the right result."""
+    """The code that returns the call's arguments and the right result."""
     printed: str = ""
     frames: list[str] = field(default_factory=list)
-    beside: Beside | None = None
+    beside: MatrixComparison | None = None
 
 
 @dataclass
@@ -51,23 +51,23 @@ class Account:
     lines: list[Line] = field(default_factory=list)
     """All examples."""
     finding: Line | None = None
-    """The most important of those that fail."""
+    """The most important failed example."""
     box_title: str = ""
     box: list[str] = field(default_factory=list)
-    """The common mistakes that do exactly the same, each with what to do instead."""
+    """The sentences on common mistakes with the same behaviour, each with what to do instead."""
     line_message: str = ""
-    """The faulty line, if it is known."""
+    """The message on the faulty line, if it is known."""
     asides: list[str] = field(default_factory=list)
     more: str = ""
-    """The call that shows everything."""
+    """The code that shows all details."""
     repair: list[str] = field(default_factory=list)
     """The result of the search for a repair, in lines."""
     offer: str = ""
-    """The call that searches the line, if nothing else explains what fails."""
+    """The code that searches the faulty line, if nothing else explains the failure."""
 
     @property
     def short_box(self) -> str:
-        """The title and the mistakes without what to do instead, which the student may find first."""
+        """The title and the mistakes without what to do instead, because the student may find that first."""
         return f"{self.box_title} {' Or: '.join(map(_without_fix, self.box))}" if self.box else ""
 
 
@@ -134,32 +134,34 @@ def _most_important(found: Outcome, lines: list[Line]) -> Line | None:
 
 
 def _without_fix(sentence: str) -> str:
-    """Return what a mistake's sentence says of the code, without what it says to do instead."""
-    said = sentence.partition("; ")[0]
-    return said if said.endswith((".", "?", "!")) else f"{said}."
+    """Return the part of a mistake's sentence that describes the code, without what to do instead."""
+    text = sentence.partition("; ")[0]
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def _kind(one: Tried) -> str:
-    """What is wrong; of an error without its numbers, because in each example other sizes meet."""
+def _kind(one: ExampleResult) -> str:
+    """Return the problem; for an error without its numbers, because sizes differ between examples."""
     return re.sub(r"\d+", "", one.problem) if one.frames else one.problem
 
 
 def _of_hidden_tests(found: Outcome) -> str:
-    """What the hidden tests do that this does not."""
+    """Return the sentence on the difference of the hidden tests."""
     if found.hunts:
         return f"The hidden test asks the same, with the right `{found.hunts[0]['of']}` in the place of yours."
     return "The hidden tests ask the same with other numbers."
 
 
-def _line(exercise: str, number: int, one: Tried, *, with_more: bool) -> Line:
+def _line(exercise: str, number: int, one: ExampleResult, *, with_more: bool) -> Line:
     mark = "not tried" if one.skipped else "FAILED" if one.problem else "passed"
     line = Line(mark, one.example["statement"], one.problem)
     if not with_more:
         return line
     if one.call is not None:
-        line.call = in_words(one.call, one.example)
-        line.to_play_with = to_play_with(one.call, exercise, number + 1, one.example)
-        line.beside = beside(one.call) if "value" in one.example.get("looks_at", ["value"]) and not one.frames else None
+        line.call = describe_call(one.call, one.example)
+        line.to_play_with = example_call(one.call, exercise, number + 1, one.example)
+        line.beside = (
+            compare_matrices(one.call) if "value" in one.example.get("looks_at", ["value"]) and not one.frames else None
+        )
     line.frames = [f"line {at} of the cell, in {name}: {text}" for name, at, text in one.frames]
     line.printed = _shortened(one.printed.strip())
     return line
@@ -172,40 +174,40 @@ def _shortened(printed: str) -> str:
     return text if text == printed else f"{text}…"
 
 
-def as_text(said: Account, *, more: bool) -> str:
+def as_text(account: Account, *, more: bool) -> str:
     """Return the account in plain text: the verdict and one finding, or everything."""
-    return _full_text(said) if more else _short_text(said)
+    return _full_text(account) if more else _short_text(account)
 
 
-def _short_text(said: Account) -> str:
-    text = [said.warning] if said.warning else []
-    text.append(said.title)
-    if said.finding:
-        text += _of_line(said.finding)
-    if said.short_box:
-        text.append(said.short_box)
-    last = [*said.repair, f"All examples, and what to do: {said.more}"] if said.lines else []
-    last += [said.offer] * bool(said.offer)
-    where = said.line_message.splitlines()
+def _short_text(account: Account) -> str:
+    text = [account.warning] if account.warning else []
+    text.append(account.title)
+    if account.finding:
+        text += _of_line(account.finding)
+    if account.short_box:
+        text.append(account.short_box)
+    last = [*account.repair, f"All examples, and what to do: {account.more}"] if account.lines else []
+    last += [account.offer] * bool(account.offer)
+    where = account.line_message.splitlines()
     room = _SHORT - len(text) - len(last)
-    if len(where) > room:  # the code is more use than the numbers below it
+    if len(where) > room:  # the code, at the top, is the most useful part
         where = [*where[: max(room - 1, 0)], "…"]
     return "\n".join([*text, *where, *last])
 
 
-def _full_text(said: Account) -> str:
-    text = [said.warning] if said.warning else []
-    if not said.lines:
-        return "\n".join([*text, said.title])
-    for line in said.lines:
+def _full_text(account: Account) -> str:
+    text = [account.warning] if account.warning else []
+    if not account.lines:
+        return "\n".join([*text, account.title])
+    for line in account.lines:
         text += _of_line(line)
-    text.append(said.title)
-    if said.box:
-        text += [said.box_title, *(f"        {sentence}" for sentence in said.box)]
-    if said.line_message:
-        text += [said.line_message]
-    text += said.repair
-    return "\n".join([*text, *said.asides])
+    text.append(account.title)
+    if account.box:
+        text += [account.box_title, *(f"        {sentence}" for sentence in account.box)]
+    if account.line_message:
+        text += [account.line_message]
+    text += account.repair
+    return "\n".join([*text, *account.asides])
 
 
 def _of_line(line: Line) -> list[str]:
@@ -218,17 +220,17 @@ def _of_line(line: Line) -> list[str]:
 
 
 class Score(float):
-    """A score that nbgrader's Validate reads as the result of a cell, and that a notebook shows as nothing."""
+    """A score that nbgrader's Validate reads as the result of a cell, and that a notebook does not display."""
 
     def _repr_html_(self) -> str:
         return ""
 
 
-def tell(found: Outcome, warning: str, module: str, *, more: bool) -> float:
+def show_account(found: Outcome, warning: str, module: str, *, more: bool) -> float:
     """Show the account of an outcome; return the score that nbgrader reads."""
-    said = account(found, warning, module)
-    text = as_text(said, more=more)
-    _show(text, lambda: as_page(said, more=more))
+    shown = account(found, warning, module)
+    text = as_text(shown, more=more)
+    _show(text, lambda: account_page(shown, more=more))
     return Score(found.score) if _shell() else found.score
 
 
@@ -239,7 +241,7 @@ def _shell() -> Any:
 
 
 def _show(text: str, page: Callable[[], str]) -> None:
-    """Show a text: where IPython runs as HTML and as text, of which the front end takes one; elsewhere print it."""
+    """Show a text. In IPython it is sent as HTML and as text, and the front end chooses; elsewhere it is printed."""
     if _shell() is None:
         print(text)
         return
@@ -248,13 +250,13 @@ def _show(text: str, page: Callable[[], str]) -> None:
     display({"text/html": page(), "text/plain": text}, raw=True)
 
 
-def say(title: str, lines: list[str]) -> None:
+def show_lines(title: str, lines: list[str]) -> None:
     """Show a few sentences below a title."""
     text = (" " if title.endswith(".") else "\n").join(filter(None, [title, *lines]))
-    _show(text, lambda: page_of_lines(title, lines))
+    _show(text, lambda: lines_page(title, lines))
 
 
-def summed(outcomes: list[Outcome], written: dict[str, float]) -> None:
+def show_summary(outcomes: list[Outcome], written: dict[str, float]) -> None:
     """Show the points of a whole notebook. written: the points of the questions that a person marks."""
     rows = [_row(found) for found in outcomes]
     rows += [(question, _BY_A_PERSON, f"– of {points:g}") for question, points in written.items()]
@@ -270,7 +272,7 @@ def summed(outcomes: list[Outcome], written: dict[str, float]) -> None:
         below.append(f"{by_hand:g} more are not given here: a person reads what you write in words.")
     below.append("The hidden tests ask the same with other numbers.")
     text = [f"{name:<32}{said:<44}{score:>10}" for name, said, score in rows]
-    _show("\n".join([*text, *below]), lambda: page_of_summary(rows, below))
+    _show("\n".join([*text, *below]), lambda: summary_page(rows, below))
 
 
 def _row(found: Outcome) -> tuple[str, str, str]:
