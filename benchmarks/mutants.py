@@ -86,7 +86,7 @@ def is_killed(examiner: Examiner, mutant: EditedAnswer) -> bool:
             bench = candidate_bench(mutant.unit, mutant.candidate, watch=True)
             names = examiner.tests(mutant.unit, exercise.name)
             for verdict in examiner.verdicts(mutant.unit, exercise.name, bench, names):
-                if verdict.outcome == "failed" and verdict.grader.points:
+                if verdict.outcome == "failed" and verdict.test.points:
                     return True
                 verdicts.append(verdict)
         report = scoring.score(exercise, verdicts, library_calls=set())

@@ -207,7 +207,7 @@ def _verdicts(graders: Sequence[HiddenTest], unit: str, exercise: str, name: str
     candidate = catalogue.Candidate(exercise, name, "", answer)
     examiner = Examiner({unit: {exercise: graders}})
     found = examiner.examine(unit, exercise, candidate_bench(unit, candidate), candidate) if graders else None
-    return {verdict.grader.name: verdict for verdict in (found.verdicts if found else ())}
+    return {verdict.test.name: verdict for verdict in (found.verdicts if found else ())}
 
 
 def _print_findings(graders: HiddenTests, *, every: bool) -> None:
@@ -234,7 +234,7 @@ def _finding(
 ) -> dict[str, Any]:
     marked = scoring.score(exercise, verdicts, library_calls=set())
     kinds = {grader.name: _kind(grader) for grader in graders}
-    passed = [verdict.grader.name for verdict in verdicts if verdict.outcome == "passed"]
+    passed = [verdict.test.name for verdict in verdicts if verdict.outcome == "passed"]
     everything = sum(grader.points for grader in graders)
     public = sum(g.points for g in graders if g.name in passed and g.is_public and not g.is_property)
     return {

@@ -83,7 +83,7 @@ def _line(grader: HiddenTest) -> Listed:
 def _asked(grader: HiddenTest) -> list[Operation[Any]]:
     # Behind another recording, from which what is drawn by chance is taken away.
     behind = Recording(candidate_bench(grader.unit, None))
-    grader.ask(StudentProxy(Recording(behind)))
+    grader.run(StudentProxy(Recording(behind)))
     return [event.operation for event in behind.events if event.operation is not None]
 
 

@@ -43,7 +43,7 @@ def test_to_say_where_a_result_differs_imports_nothing_more():
     """sympy takes half a second, and PyTorch imports it for small things."""
     code = """
 import sys, torch
-from autograder.compare import Expected, Mismatch, assert_close
+from autograder.core.comparison import Expected, Mismatch, assert_close
 before = set(sys.modules)
 try:
     assert_close(torch.eye(3), Expected(torch.zeros(3, 3), 1e-5))

@@ -203,7 +203,7 @@ def test_a_cache_that_writes_into_free_room_may_be_read_before_it_is_appended_to
 def test_any_way_to_keep_a_denominator_from_0_gets_all_points(examiner, denominator):
     answer = divided_by(denominator)
     verdicts = examiner.examine(UNIT_7, LINEAR, candidate_bench(UNIT_7, answer), answer).verdicts
-    assert [verdict.grader.name for verdict in verdicts if verdict.outcome != "passed"] == []
+    assert [verdict.test.name for verdict in verdicts if verdict.outcome != "passed"] == []
 
 
 def test_linear_attention_is_compared_only_where_its_denominator_is_at_least_1(examiner):

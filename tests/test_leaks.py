@@ -208,7 +208,7 @@ def test_no_released_example_has_a_hidden_case_s_numbers(graders, unit):
     hidden, public = Kept(unit), Kept(unit)
     for its_graders in graders[unit].values():
         for grader in its_graders:
-            grader.ask(StudentProxy(public if grader.is_public else hidden))
+            grader.run(StudentProxy(public if grader.is_public else hidden))
     released = Kept(unit)
     examples = released_data(unit)[EXAMPLES]
     released.keep(list(released_values(examples)))

@@ -265,7 +265,7 @@ def complaints(source):
     """By its name, what each grader of CausalAttention that fails says."""
     answer = Typed("CausalAttention", source)
     seen = EXAMINER.examine("causal_attention", "CausalAttention", candidate_bench("causal_attention", answer))
-    return {one.grader.name: one.seen for one in seen.verdicts if one.outcome == "failed"}
+    return {one.test.name: one.seen for one in seen.verdicts if one.outcome == "failed"}
 
 
 EXAMINER = Examiner(collect())

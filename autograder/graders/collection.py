@@ -1,6 +1,6 @@
-"""The hidden graders: collected once, and then run for one student after another.
+"""Collection of the hidden tests, and running one of them on a student's code.
 
-pytest's own way from a test to its report costs as much as what the test asks; so they are called without it.
+pytest collects the tests once. They run without pytest, whose overhead for a test is as large as the test itself.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from .fixtures import Cases, Reference
 from .proxy import StudentProxy
 
 ARGUMENTS = {"student", "reference", "rng"}
-"""What a grader may ask for: see `fixtures`."""
+"""The arguments that a hidden test may have: see `fixtures`."""
 _WITHOUT = (
     "terminal",
     "cacheprovider",
@@ -43,13 +43,13 @@ _WITHOUT = (
     "unraisableexception",
     "threadexception",
 )
-"""Plugins of pytest's that have nothing to do here."""
+"""pytest's plugins that collection does not need."""
 _MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
 class HiddenTest:
-    """One hidden grader, as its markers describe it."""
+    """A hidden test, with the properties that its markers state."""
 
     name: str
     unit: str
@@ -62,34 +62,37 @@ class HiddenTest:
     is_essential: bool
     statement: str
     of: type
-    """The class that it is a method of."""
+    """The class of which it is a method."""
     function: Callable[..., None]
-    asks_for: frozenset[str]
+    arguments: frozenset[str]
     hunted: CounterexampleTarget | None = None
-    """Of a hunt: what it is for."""
+    """The wrong function, if the exercise is a counterexample exercise."""
 
-    def ask(self, student: StudentProxy, reference: Reference | None = None, rng: Cases | None = None) -> None:
-        """Runs it on one student's code; raises what it finds. reference, rng: in the place of its own."""
+    def run(self, student: StudentProxy, reference: Reference | None = None, rng: Cases | None = None) -> None:
+        """Run the test on one student's code; raises what the test raises. reference, rng: instead of its own."""
         given: dict[str, Any] = {"student": student}
-        if "reference" in self.asks_for:
+        if "reference" in self.arguments:
             given["reference"] = reference or Reference(content.solutions(self.unit))
-        if "rng" in self.asks_for:
+        if "rng" in self.arguments:
             given["rng"] = rng or Cases(self.name)
         self.function(self.of(), **given)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one grader found. `lost` says that the worker hung or crashed, so no more of the exercise can be run."""
+    """The verdict of one hidden test.
 
-    grader: HiddenTest
+    lost: the worker hung or crashed, so that later tests of the exercise cannot run.
+    """
+
+    test: HiddenTest
     outcome: TestOutcome
     seen: str = ""
     lost: TimedOut | Crashed | OutOfBudget | None = None
     missing: bool = False
-    """The notebook does not define what was to be called."""
+    """True if the notebook does not define the called name."""
     raised: bool = False
-    """What was called raised an exception."""
+    """True if the student's code raised an exception."""
     aspect: str = OF_VALUE
     """The wrong aspect of the answer, as in `core.comparison.Mismatch`."""
     details: tuple[str, ...] = ()
@@ -98,17 +101,17 @@ class Verdict:
 
 
 TestsOfUnit = Mapping[str, Sequence[HiddenTest]]
-"""By exercise, in the order of the files."""
+"""Hidden tests by exercise, in the order of the files."""
 HiddenTests = Mapping[str, TestsOfUnit]
-"""By unit."""
+"""Hidden tests by unit."""
 
 
 class NotCollected(Exception):
-    """Some graders could not be collected; `str()` says which and why."""
+    """Some hidden tests could not be collected; `str()` says which and why."""
 
 
 class _Collected(Mapping[str, TestsOfUnit]):
-    """The graders of each unit, collected when they are first asked for. Looking one up may raise NotCollected."""
+    """The hidden tests by unit. A unit is collected at its first lookup, which may raise NotCollected."""
 
     def __init__(self) -> None:
         self._of_units: dict[str, TestsOfUnit] = {}
@@ -128,12 +131,15 @@ class _Collected(Mapping[str, TestsOfUnit]):
 
 
 def collect() -> HiddenTests:
-    """The hidden graders of the course."""
+    """Return the hidden tests of the course by unit; each unit is collected at its first lookup.
+
+    Example: `collect()["self_attention"]["softmax"]` is a list of `HiddenTest`.
+    """
     return _Collected()
 
 
 def _units() -> list[str]:
-    """The units that have a folder of graders."""
+    """Return the units that have a folder of hidden tests."""
     hidden = content.place(content.HIDDEN)
     if not hidden.is_dir():
         raise NotCollected(f"The hidden graders cannot be collected. There is no folder {hidden}.")
@@ -141,37 +147,37 @@ def _units() -> list[str]:
 
 
 def _of_unit(unit: str) -> TestsOfUnit:
-    """The unit's graders, which pytest finds and describes, and is then left. Raises NotCollected."""
+    """Collect a unit's hidden tests by pytest; raises NotCollected."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the user's own pytest is no business of a marking process
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the user's own options of pytest do not concern grading
         os.environ.pop(name, None)
     options = ["--collect-only", "--rootdir=.", "-c", os.devnull, "-p", fixtures.__name__, unit]
     usual, found = load().forbids, _Found()
-    with contextlib.chdir(content.place(content.HIDDEN)):  # whose path may have `[`, `::` or `$` in it
+    with contextlib.chdir(content.place(content.HIDDEN)):  # because its path may contain `[`, `::` or `$`
         code = pytest.main([*options, *(f"-pno:{name}" for name in _WITHOUT)], plugins=[found])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not found.problems:
         found.problems.append(f"pytest ended with {code!r}.")
-    graders: dict[str, list[HiddenTest]] = {}
+    tests: dict[str, list[HiddenTest]] = {}
     for item in found.items:
         try:
-            grader = _grader(item, usual)
+            test = _hidden_test(item, usual)
         except ValueError as error:
             found.problems.append(str(error))
             continue
-        graders.setdefault(grader.exercise, []).append(grader)
+        tests.setdefault(test.exercise, []).append(test)
     if found.problems:
         more = f" And {len(found.problems) - _MOST_NAMED} more." if len(found.problems) > _MOST_NAMED else ""
         raise NotCollected(f"The hidden graders cannot be collected. {' '.join(found.problems[:_MOST_NAMED])}{more}")
-    return graders
+    return tests
 
 
 @dataclass
 class _Found:
-    """A plugin of pytest's that keeps what is collected."""
+    """pytest plugin that stores the collected items."""
 
     items: list[pytest.Item] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    """Why some could not be collected."""
+    """The reasons why items could not be collected."""
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -181,20 +187,20 @@ class _Found:
         self.items = session.items
 
 
-def not_run(grader: HiddenTest) -> Verdict:
-    """Of a grader whose turn comes after a hang or a crash."""
-    return Verdict(grader, "not_run")
+def not_run(test: HiddenTest) -> Verdict:
+    """Return the verdict on a hidden test that cannot run after a hang or a crash."""
+    return Verdict(test, "not_run")
 
 
-def run_test(student: StudentProxy, grader: HiddenTest) -> Verdict:
-    """What a grader finds in one student's code."""
+def run_test(student: StudentProxy, test: HiddenTest) -> Verdict:
+    """Run a hidden test on one student's code, and return the verdict."""
     try:
-        grader.ask(student)
+        test.run(student)
     except Unproven as wrong:
-        return Verdict(grader, "passed", str(wrong), unproven=True)
+        return Verdict(test, "passed", str(wrong), unproven=True)
     except (Mismatch, StudentFault) as found:
         return Verdict(
-            grader,
+            test,
             "failed",
             str(found),
             aspect=found.aspect if isinstance(found, Mismatch) else OF_VALUE,
@@ -203,30 +209,30 @@ def run_test(student: StudentProxy, grader: HiddenTest) -> Verdict:
             raised=isinstance(found, Raised),
         )
     except (TimedOut, Crashed, OutOfBudget) as lost:
-        return Verdict(grader, "failed", _loss(lost), lost)
+        return Verdict(test, "failed", _loss(lost), lost)
     except Exception as error:
-        # Our own fault, never the student's: told in full on our side, in one word on theirs.
+        # A fault of the test, never of the student, who is told only its type: the details go to stderr.
         where = line_in_hidden(error)
         line = f" (line {where.lineno})" if where else ""
         said = "".join(traceback.format_exception_only(error)).strip()
-        print(f"{grader.unit}: {grader.name}{line}: {said}", file=sys.stderr)
-        return Verdict(grader, "grader_error", f"This grader itself failed ({type(error).__name__}).")
-    return Verdict(grader, "passed")
+        print(f"{test.unit}: {test.name}{line}: {said}", file=sys.stderr)
+        return Verdict(test, "grader_error", f"This grader itself failed ({type(error).__name__}).")
+    return Verdict(test, "passed")
 
 
 def line_in_hidden(error: BaseException) -> traceback.FrameSummary | None:
-    """The line of the hidden graders at which an error came up, if it did in one of them."""
+    """Return the frame of the hidden tests that raised an error; None if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     hidden = content.place(content.HIDDEN)
     return next((frame for frame in reversed(frames) if hidden in Path(frame.filename).parents), None)
 
 
-def _grader(item: pytest.Item, usual: tuple[str, ...]) -> HiddenTest:
-    """A grader without pytest; raises ValueError where it is none. usual: what its course forbids."""
-    asks_for = frozenset(inspect.signature(getattr(item, "function", lambda: None)).parameters) - {"self"}
-    if not isinstance(item, pytest.Function) or item.cls is None or asks_for - ARGUMENTS:
-        given = ", ".join(sorted(ARGUMENTS))
-        raise ValueError(f"{item.nodeid} must be a method of a class, and ask for no more than {given}.")
+def _hidden_test(item: pytest.Item, usual: tuple[str, ...]) -> HiddenTest:
+    """Return a pytest item as a hidden test; raises ValueError. usual: the libraries that the course forbids."""
+    arguments = frozenset(inspect.signature(getattr(item, "function", lambda: None)).parameters) - {"self"}
+    if not isinstance(item, pytest.Function) or item.cls is None or arguments - ARGUMENTS:
+        allowed = ", ".join(sorted(ARGUMENTS))
+        raise ValueError(f"{item.nodeid} must be a method of a class, and ask for no more than {allowed}.")
     exercise, points = item.get_closest_marker("exercise"), item.get_closest_marker("points")
     statement = item.function.__doc__
     if exercise is None or points is None or not statement:
@@ -247,7 +253,7 @@ def _grader(item: pytest.Item, usual: tuple[str, ...]) -> HiddenTest:
         " ".join(statement.split()),
         item.cls,
         item.function,
-        asks_for,
+        arguments,
         getattr(item.function, "hunted", None),
     )
 

@@ -1,4 +1,4 @@
-"""What an exercise's class of graders is made of, and what most exercises ask for.
+"""Contracts: hidden tests that most exercises share, declared in an exercise's class of hidden tests.
 
     @contracts.exercise("dot_product_scores")
     class TestDotProductScores(contracts.Graders):
@@ -7,9 +7,9 @@
 
         test_gradients = contracts.gradients("Gradients flow back to the query and to the inputs.")
 
-A grader that is declared so is what a method would be that is written there: its name seeds what it draws, its
-statement is the docstring that students read, and it stands where it is declared. It calls what `callee` gives with
-what `draw` draws: of other sizes where it says `of`, and with what else it names. `built` goes to `callee`.
+A declared contract is like a test method written in the same place. Its name seeds its random cases, and its statement
+is the docstring that students read. It calls the result of `callee` with the arguments of `draw`. `of` has the sizes
+for `draw`, further names are passed on to `draw`, and `built` is passed on to `callee`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,50 +34,53 @@ Sizes = tuple[Any, ...]
 Built = Mapping[str, Any]
 AS_EVER: Built = {}
 ONE_KIND: Sequence[Built] = (AS_EVER,)
-"""Where a grader tries several kinds of calls, they are named in `each`, as `draw` takes them; usually it is one."""
+"""Kinds of calls for a parameter `each`: arguments of `draw` by name, for each kind. Most tests need one kind."""
 EXACT_ROOT = 64
-"""A width for float64: its root, and 1 over that, are exact however they are taken.
+"""A width for tests in float64: the root of the width, and its inverse, are exact in any order of computation.
 
-Elsewhere widths are 3, 5, 6, 15 and the like, where half of d, its logarithm and its root without the digits are all
-far from its root, as they are not for 4 and 16.
+Other tests use widths such as 3, 5, 6 and 15. For these the root differs clearly from half the width, its logarithm and
+the rounded root, unlike for 4 and 16.
 """
 
 
 class Graders:
-    """The graders of an exercise: what they call, with what, and what a result is held to."""
+    """Base class of an exercise's hidden tests: the called code, its arguments, and the comparison of results."""
 
     exercise: str
     assert_right = staticmethod(assert_close)
 
     def callee(self, face: StudentProxy | Reference, **built: Any) -> Any:
-        """The function. Where a class is asked for, its graders build an instance here."""
+        """Return the exercise's function. For an exercise with a class, override it to build an instance."""
         return getattr(face, self.exercise)
 
     def draw(self, rng: Cases, *sizes: Any, **named: Any) -> tuple[Any, ...]:
-        """The arguments of a call; without sizes, of one that is like any other."""
+        """Return random arguments of a call. Without sizes, an ordinary case."""
         raise NotImplementedError
 
     def for_reference(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with which the reference returns the same for large inputs, and soonest."""
+        """Return arguments with which the reference is faster, and has the same result, for large inputs."""
         return args
 
     def pair(
         self, student: StudentProxy, reference: Reference, *, exactly: bool = False, **built: Any
     ) -> tuple[CallableProxy, CallableProxy]:
-        """The student's and the right one, instances with the same parameters: of the same names, where `exactly`."""
+        """Return the student's and the reference's callee, with equal parameters if they are instances.
+
+        exactly: no parameter name may differ.
+        """
         own = self.callee(student, **built)
         return own, transplant(self.callee(reference, **built), own, exactly=exactly)
 
     def assert_agree(
         self, student: StudentProxy, reference: Reference, *args: Any, tolerance: float | None = None, **built: Any
     ) -> None:
-        """Called with these arguments, both give the same."""
+        """Raise Mismatch unless student and reference return the same for these arguments."""
         own, right = self.pair(student, reference, **built)
         self.assert_right(own(*args), right(*args), tolerance=tolerance)
 
 
 def exercise(name: str, *, forbids: Sequence[str] | None = None) -> Callable[[type[Graders]], type[Graders]]:
-    """Marks the class of an exercise's graders. forbids: what an answer may not call, if not what the course says."""
+    """Mark a class as the hidden tests of an exercise. forbids: libraries, instead of those that the course forbids."""
 
     def mark(graders: type[Graders]) -> type[Graders]:
         graders.exercise = name
@@ -87,7 +90,7 @@ def exercise(name: str, *, forbids: Sequence[str] | None = None) -> Callable[[ty
 
 
 def points(weight: float, **kinds: bool) -> Callable[[Method], Method]:
-    """Marks a grader with what it weighs, and with its kinds: see `fixtures`."""
+    """Mark a hidden test with its weight and its kinds: see `fixtures`."""
 
     def mark(grader: Method) -> Method:
         for kind in (kind for kind, is_so in kinds.items() if is_so):
@@ -99,7 +102,7 @@ def points(weight: float, **kinds: bool) -> Callable[[Method], Method]:
 
 @dataclass(frozen=True)
 class Given:
-    """What a grader is given."""
+    """The arguments of a hidden test: the student's code, the reference, and the generator of cases."""
 
     student: StudentProxy
     reference: Reference
@@ -109,9 +112,12 @@ class Given:
 def contract(
     usual: float, *, public: bool = False, essential: bool = False, **kinds: bool
 ) -> Callable[[Method], Callable[..., Method]]:
-    """Makes of what is asked in many exercises what declares a grader of one; it weighs `usual`, or what is said."""
+    """Turn a function that tests a property into a contract, which declares a hidden test of the property.
 
-    def made(ask: Method) -> Callable[..., Method]:
+    usual: the weight, unless the declaration has another one. The declaration's statement becomes the test's docstring.
+    """
+
+    def as_contract(test: Method) -> Callable[..., Method]:
         def declare(
             statement: str,
             *args: Any,
@@ -121,26 +127,26 @@ def contract(
             **named: Any,
         ) -> Method:
             def grader(self: Graders, student: StudentProxy, reference: Reference, rng: Cases) -> None:
-                ask(self, Given(student, reference, rng), *args, **named)
+                test(self, Given(student, reference, rng), *args, **named)
 
             grader.__doc__ = statement
             return points(weight, public=public, essential=essential, **kinds)(grader)
 
         return declare
 
-    return made
+    return as_contract
 
 
 @contract(2, public=True)
 def gives(self: Graders, given: Given, args: Sizes, right: Any, row: int | None = None) -> None:
-    """What a worked example gives, or a row of it."""
+    """The result of a worked example, or one row of it, is right."""
     result = self.callee(given.student)(*args)
     self.assert_right(result if row is None else compare.row(result, row), right)
 
 
 @contract(2)
 def agree(self: Graders, given: Given, cases: Sequence[Sizes], built: Built = AS_EVER, **named: Any) -> None:
-    """Both give the same for arguments of each of these sizes; all are tried before one is complained of."""
+    """Student and reference return the same for all sizes. All cases run before a failure is reported."""
     own, right = self.pair(given.student, given.reference, **built)
     drawn = [self.draw(given.rng, *sizes, **named) for sizes in cases]
     in_each(drawn, lambda args: self.assert_right(own(*args), right(*args)))
@@ -148,7 +154,7 @@ def agree(self: Graders, given: Given, cases: Sequence[Sizes], built: Built = AS
 
 @contract(2)
 def agree_in_turn(self: Graders, given: Given, cases: Sequence[Sizes], **named: Any) -> None:
-    """Both give the same for arguments of each of these sizes; after one whose numbers are wrong no other is tried."""
+    """Student and reference return the same for all sizes. The first wrong value ends the test."""
     odd: OddForm | None = None  # sizes of 1 can make any result right in another form
     for sizes in cases:
         try:
@@ -161,7 +167,7 @@ def agree_in_turn(self: Graders, given: Given, cases: Sequence[Sizes], **named: 
 
 @contract(0.5)
 def long_sequences(self: Graders, given: Given, of: Sizes, built: Built) -> None:
-    """Both give the same for a long sequence, of whose vectors the last three are looked at."""
+    """Student and reference return the same last three vectors for a long sequence."""
     args = self.draw(given.rng, *of)
     own, right = self.pair(given.student, given.reference, **built)
     ends = [
@@ -174,7 +180,7 @@ def long_sequences(self: Graders, given: Given, of: Sizes, built: Built) -> None
 
 @contract(0.5, essential=True)
 def nothing_added(self: Graders, given: Given, of: Sizes = (), built: Built = AS_EVER, **named: Any) -> None:
-    """Both give the same where the result is as wide as the input, to which it could be added, in both modes."""
+    """Student and reference return the same in both modes, if the result could be added to the input."""
     own, right = self.pair(given.student, given.reference, **built)
     args = self.draw(given.rng, *of, **named)
     for _ in in_both_modes(own):
@@ -183,7 +189,7 @@ def nothing_added(self: Graders, given: Given, of: Sizes = (), built: Built = AS
 
 @contract(1)
 def biased(self: Graders, given: Given, **named: Any) -> None:
-    """Both give the same where a bias is asked for, and each bias gets its gradient."""
+    """Student and reference return the same with `bias=True`, and each bias gets its gradient."""
     own, right = self.pair(given.student, given.reference, exactly=True, bias=(True,))
     args = self.draw(given.rng, **named)
     self.assert_right(own(*args), expected := right(*args))
@@ -192,7 +198,7 @@ def biased(self: Graders, given: Given, **named: Any) -> None:
 
 @contract(1)
 def large_scores(self: Graders, given: Given, of: Sizes = (), **named: Any) -> None:
-    """Both give the same where scores are too large for exp, and gradients are numbers."""
+    """Student and reference return the same for scores that are too large for exp, and all gradients are finite."""
     own, right = self.pair(given.student, given.reference)
     args = self.draw(given.rng, *of, **named)
     statements.assert_right_where_large(given.student, own, right, *args, check=self.assert_right)
@@ -200,7 +206,7 @@ def large_scores(self: Graders, given: Given, of: Sizes = (), **named: Any) -> N
 
 @contract(1)
 def gradients(self: Graders, given: Given, of: Sizes = (), **named: Any) -> None:
-    """The gradients of all inputs and parameters are right for a drawn one of the result, 0 where that is infinite."""
+    """All gradients are right for a random gradient of the result, which is 0 at infinite elements."""
     own, right = self.pair(given.student, given.reference)
     args = self.draw(given.rng, *of, **named)
     results = right(*args)
@@ -218,7 +224,7 @@ def float64(
     each: Sequence[Built] = ONE_KIND,
     **named: Any,
 ) -> None:
-    """What comes of float64 inputs, and parameters, is as exact as float64 is."""
+    """The result for float64 inputs and parameters is exact to float64."""
     own = in_float64(self.callee(given.student, **built))
     right = transplant(self.callee(given.reference, **built), own)
     for kind in each:
@@ -228,7 +234,7 @@ def float64(
 
 @contract(1, property=True)
 def unchanged(self: Graders, given: Given, built: Built = AS_EVER, each: Sequence[Built] = ONE_KIND) -> None:
-    """The call writes into none of its arguments, in their own dtype and in float64, which `.double()` leaves alone."""
+    """The call writes into none of its arguments, in their own dtype or in float64, which `.double()` does not copy."""
     own = self.callee(given.student, **built)
     drawn = [self.draw(given.rng, **kind) for kind in each]
     changed: Sequence[int] = ()
@@ -236,7 +242,7 @@ def unchanged(self: Graders, given: Given, built: Built = AS_EVER, each: Sequenc
         for _ in in_both_modes(own):
             changed = changed or own.observe(*args).changed
     if not changed:
-        with suppress(Raised):  # what does not work in float64 is not what is asked here
+        with suppress(Raised):  # another test requires float64
             for args in drawn:
                 changed = changed or in_float64(own).observe(*statements.in_dtype(args, torch.float64)).changed
     assert_unchanged(changed)
@@ -244,7 +250,7 @@ def unchanged(self: Graders, given: Given, built: Built = AS_EVER, each: Sequenc
 
 @contract(0.5, property=True, device=True)
 def device(self: Graders, given: Given, built: Built = AS_EVER, each: Sequence[Built] = ONE_KIND) -> None:
-    """On another device everything the code makes is there too, and so is the result."""
+    """On another device all tensors that the code creates are on that device, and so is the result."""
     for kind in each:
         own, right = (self.callee(face, **built) for face in (given.student, given.reference))
         args = self.draw(given.rng, **kind)
@@ -253,7 +259,7 @@ def device(self: Graders, given: Given, built: Built = AS_EVER, each: Sequence[B
 
 @contract(0.5, property=True)
 def dtype(self: Graders, given: Given, each: Sequence[Built] = ONE_KIND) -> None:
-    """The result has the inputs' dtype, float64 or float32; an instance's that of its parameters, float32."""
+    """The result has the inputs' dtype, float64 or float32; for an instance its parameters' dtype, float32."""
     own, right = (self.callee(face) for face in (given.student, given.reference))
     for kind in each:
         if isinstance(own, InstanceProxy):
@@ -267,7 +273,7 @@ def dtype(self: Graders, given: Given, each: Sequence[Built] = ONE_KIND) -> None
 
 @contract(0, property=True)
 def half_precision(self: Graders, given: Given) -> None:
-    """float16 and bfloat16 work and stay what they are. It only tells: on a CPU few meet them."""
+    """float16 and bfloat16 work and are kept. An advisory test, because few use these on a CPU."""
     for dtype in (torch.float16, torch.bfloat16):
         args = self.draw(given.rng.of(dtype))
         self.assert_agree(given.student, given.reference, *args)
@@ -286,11 +292,11 @@ def costs_no_more(
     if_slow: Built = AS_EVER,
     **limits: int,
 ) -> None:
-    """What is right stays within these limits, which are counted and not timed: see `core.cost`.
+    """A right result stays within limits of cost, which is counted, not timed: see `core.cost`.
 
-    drawn: as in `draw`. many, with_many: the sizes, of which the number of tokens is the largest, and what else is
-    drawn, of a call that gives the right result in little memory too. Then only this call and the operations decide.
-    if_slow: what else is drawn if that call takes too long.
+    drawn: further arguments of `draw`. many, with_many: sizes (the largest is the number of tokens) and further
+    arguments of a call that must return the right result in little memory, too. With `many` only that call and the
+    number of operations decide. if_slow: further arguments of `draw` if that call takes too long.
     """
     own, right = self.pair(given.student, given.reference, **built)
     args = self.draw(given.rng, *of, **drawn)
@@ -308,13 +314,13 @@ def costs_no_more(
 
 @contract(0.5, property=True)
 def parameters(self: Graders, given: Given, right: dict[str, tuple[int, ...]]) -> None:
-    """An instance has parameters of these names and shapes, and no others."""
+    """An instance has exactly the parameters of these names and shapes."""
     statements.assert_parameter_shapes(self.callee(given.student), right)
 
 
 @contract(0.5, property=True)
 def seeds(self: Graders, given: Given) -> None:
-    """An instance that is built under another seed starts with other weights."""
+    """Instances that are built with different seeds have different initial weights."""
     drawn = []
     for seed in (1, 2):
         given.student.manual_seed(seed)

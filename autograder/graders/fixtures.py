@@ -1,7 +1,7 @@
-"""pytest's plugin for hidden graders: their modules, their markers, and what a grader is given.
+"""pytest plugin for hidden tests: markers and the fixtures `student`, `reference` (solutions) and `rng` (random cases).
 
-`pytest autograder/hidden -c autograder/hidden/pytest.ini` runs the graders on the solutions, which must pass every one.
-A marking process calls them itself, with a submission as `student`.
+`pytest autograder/hidden -c autograder/hidden/pytest.ini` runs the hidden tests on the solutions, which must pass all.
+A grading process calls the tests without pytest, with a submission as `student`.
 """
 
 import copy
@@ -28,9 +28,9 @@ DRAWN_FROM = f"torch.Generator on the CPU, seeded with the CRC-32 of the grader'
 
 
 class Cases:
-    """A generator of its own for each grader, seeded by the grader's name: adding one changes no other's cases.
+    """Random tensors for one hidden test, seeded by its name, so that a new test changes no other test's cases.
 
-    Numbers are rounded to three digits, so that no difference between two CPUs' instructions shows in them.
+    Numbers are rounded to three decimals, so that they are equal on all CPUs.
     """
 
     def __init__(self, name: str) -> None:
@@ -38,17 +38,17 @@ class Cases:
         self._dtype = torch.float32
 
     def of(self, dtype: torch.dtype) -> "Cases":
-        """The same generator, for tensors of this dtype: the numbers are those that would have come anyway."""
+        """Return the same generator for tensors of this dtype. The dtype does not change the numbers."""
         cases = copy.copy(self)
         cases._dtype = dtype
         return cases
 
     def rand(self, *shape: int) -> torch.Tensor:
-        """Numbers between 0.1 and 1.1, away from zero."""
+        """Return numbers between 0.1 and 1.1, so that none is zero."""
         return self._even(shape).to(self._dtype)
 
     def randn(self, *shape: int, scale: float = 1.0) -> torch.Tensor:
-        """Numbers from the normal distribution with this standard deviation."""
+        """Return normally distributed numbers with this standard deviation."""
         return self._bell(shape, scale).to(self._dtype)
 
     def _even(self, shape: tuple[int, ...]) -> torch.Tensor:
@@ -121,24 +121,24 @@ def _double(arg: Any) -> Any:
 
 
 MARKERS = {
-    "exercise(name, forbids)": "the exercise that a class of graders marks, and the libraries that it may not call",
-    "points(weight)": "what the grader weighs within its exercise",
-    "property": "pays only where a grader of values passes",
-    "public": "its inputs and the right results are shown to students",
-    "essential": "an exercise that fails it gives no more than half of its points",
-    "device": "asks whether the code follows its inputs to another device",
+    "exercise(name, forbids)": "the exercise of a class of hidden tests, and the libraries that answers may not call",
+    "points(weight)": "the weight of the hidden test within its exercise",
+    "property": "a conditional test: earns points only if a test of hidden values passes",
+    "public": "students see its inputs and right results",
+    "essential": "an answer that fails it gets at most half of the exercise's points",
+    "device": "tests whether the code follows its inputs to another device",
 }
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the markers known, and has torch compute in one thread, as in a grading process."""
+    """Register the markers, and let torch compute in one thread as in a grading process."""
     torch.set_num_threads(1)
     for marker, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{marker}: {meaning}")
 
 
 class _Graders(pytest.Module):
-    """A module of graders, imported by its place in the course."""
+    """A module of hidden tests, imported by its path in the course."""
 
     def _getobj(self) -> ModuleType:
         place = self.path.relative_to(content.place(content.HIDDEN)).with_suffix("")
@@ -146,13 +146,13 @@ class _Graders(pytest.Module):
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    """The course's graders have no package on Python's path."""
+    """Import the course's hidden tests by path, because they have no package on Python's path."""
     is_course = module_path.is_relative_to(content.place(content.HIDDEN))
     return _Graders.from_parent(parent, path=module_path) if is_course else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """`-k` finds graders by the name of their exercise."""
+    """Let `-k` select hidden tests by the name of their exercise."""
     exercise = item.get_closest_marker("exercise")
     if exercise is not None:
         item.extra_keyword_matches.add(exercise.args[0])
@@ -160,7 +160,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture
 def student(request: pytest.FixtureRequest) -> StudentProxy:
-    """The code being marked: here the solutions themselves."""
+    """The code under test: under pytest the solutions themselves."""
     return StudentProxy(Bench(content.solutions(request.path.parent.name)))
 
 
@@ -172,5 +172,5 @@ def reference(request: pytest.FixtureRequest) -> Reference:
 
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> Cases:
-    """The grader's own generator of cases."""
+    """The random cases of the hidden test."""
     return Cases(request.node.name)

@@ -1,7 +1,7 @@
-"""Memory that is limited from outside: a call gives the right result in a worker that has little to spare.
+"""Test that a call gives the right result in a worker with little memory, which the operating system limits.
 
-The operating system refuses what does not fit, whatever code asks for it: another thread, NumPy, an operator that no
-count knows. What is saved is decided by the size of the inputs, at which T x T elements of one byte do not fit.
+The limit holds for all code: another thread, NumPy, or an operator that is not counted. The inputs are so large that
+T x T elements of one byte do not fit.
 """
 
 from collections.abc import Callable, Hashable
@@ -45,7 +45,7 @@ _TOO_SLOW = (
     "measured."
 )
 _CLOSE = 1e-3
-"""For sums over thousands of elements, of which float32 keeps the fewer digits the longer they are."""
+"""Tolerance for sums over thousands of elements in float32, which lose digits with their length."""
 _NO_MEMORY = ("allocate memory", "bad_alloc", "out of memory", "Cannot allocate", "Unable to allocate")
 
 _right: dict[Hashable, Any] = {}
@@ -138,7 +138,7 @@ def _is_no_memory(raised: Raised) -> bool:
 
 
 def case_key(case: Any) -> Hashable:
-    """The same for equal inputs."""
+    """Return a key that is the same for equal inputs."""
     if isinstance(case, torch.Tensor):
         return case.shape, str(case.dtype), case.contiguous().numpy().tobytes()
     return tuple(map(case_key, case)) if isinstance(case, tuple | list) else case

@@ -1,4 +1,4 @@
-"""Statements that graders of many exercises make, each as one function that raises Mismatch where it is not so."""
+"""Assertions that hidden tests of many exercises share. Each raises Mismatch if it does not hold."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -30,7 +30,7 @@ from .proxy import CallableProxy, Cotangent, InstanceProxy, StudentProxy
 
 REFUSALS = frozenset({"ValueError", "AssertionError"})
 NO_ROOM = REFUSALS | {"RuntimeError", "IndexError"}
-"""What code ends in that has room for so many tokens, for `student.refusing`: the words hang on how it is written."""
+"""Errors of code with a maximum number of tokens, for `student.refusing`: messages differ between implementations."""
 
 _PROOF = 1e-3
 """Tolerance for the value of a call that shows a property; other hidden tests are stricter."""
@@ -39,9 +39,9 @@ T = TypeVar("T")
 
 
 def transplant(reference: Any, student: CallableProxy, *, exactly: bool = False) -> Any:
-    """Gives the student's instance the reference's parameters, a function having none; returns the reference.
+    """Load the reference's parameters into the student's instance, and return the reference. Functions are unchanged.
 
-    Where the student's layers lack a bias the reference's is zero, unless both are to have the same `exactly`.
+    If a student's layer lacks a bias, the reference's bias becomes zero. exactly: no name may differ instead.
     """
     if isinstance(student, InstanceProxy):
         values = reference.named_parameters()
@@ -57,7 +57,7 @@ def transplant(reference: Any, student: CallableProxy, *, exactly: bool = False)
 
 
 def with_parameters_of(student: CallableProxy, reference: CallableProxy) -> CallableProxy:
-    """The reference, in evaluation, with the parameters that the student's instance has; a function as it is.
+    """Return the reference in evaluation mode with the student's parameters; a function unchanged.
 
     Raises Unusable if the names are not the same.
     """
@@ -68,10 +68,7 @@ def with_parameters_of(student: CallableProxy, reference: CallableProxy) -> Call
 
 
 def in_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
-    """What is checked holds in every case.
-
-    All cases are tried before one is complained of: two mistakes may look alike in the first and differ in the next.
-    """
+    """Run the check for all cases, then raise the first failure, because later cases distinguish mistakes."""
     faults: list[Mismatch | StudentFault] = []
     for case in cases:
         try:
@@ -83,7 +80,7 @@ def in_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
 
 
 def in_both_modes(student: CallableProxy) -> Iterator[None]:
-    """For each of an instance's modes, training first; once for a function."""
+    """Yield in each mode of an instance, first training; once for a function."""
     yield
     if isinstance(student, InstanceProxy):
         student.eval()
@@ -92,25 +89,25 @@ def in_both_modes(student: CallableProxy) -> Iterator[None]:
 
 
 def in_float64(student: CallableProxy) -> CallableProxy:
-    """An instance with its parameters in float64, which it computes in then; a function as it is."""
+    """Return the instance with its parameters in float64; a function unchanged."""
     return student.to(torch.float64) if isinstance(student, InstanceProxy) else student
 
 
 def assert_same_gradients(student: CallableProxy, reference: CallableProxy, *args: Any, cotangent: Cotangent) -> None:
-    """The gradient of every input and parameter is the reference's, in training and in evaluation."""
+    """Raise Mismatch unless all gradients are the reference's, in training and in evaluation."""
     right = reference.observe(*args, cotangent=cotangent)
     for _ in in_both_modes(student):
         assert_gradients_of(student.observe(*args, cotangent=cotangent), right)
 
 
 def assert_gradients_of(seen: Observation[Any], right: Observation[Any]) -> None:
-    """What was seen of a call is the right result, with the right gradient of every input and parameter."""
+    """Raise Mismatch unless an observation has the right result and right gradients of all inputs and parameters."""
     assert_close(seen.value, right.value)
     assert_gradients(seen, right.gradients, right.parameter_gradients)
 
 
 def assert_biases_learn(student: CallableProxy, reference: CallableProxy, *args: Any, cotangent: Cotangent) -> None:
-    """The gradient of every bias is the reference's."""
+    """Raise Mismatch unless the gradient of each bias is the reference's."""
     right = reference.observe(*args, cotangent=cotangent).parameter_gradients
     seen = student.observe(*args, cotangent=cotangent).parameter_gradients
     for name in filter(is_bias, right):
@@ -124,9 +121,9 @@ def assert_right_where_large(
     *args: Any,
     check: Callable[..., None] = assert_close,
 ) -> None:
-    """The result is the reference's where scores are too large for exp, and no gradient is NaN or infinite.
+    """Raise Mismatch unless, for scores too large for exp, the result is right and no gradient is NaN or infinite.
 
-    More is not asked of the gradients: of a softmax that is nearly 0 and 1 they are chance.
+    The gradients' values are not tested, because those of a softmax near 0 and 1 are rounding errors.
     """
     check(own(*args), right := reference(*args), tolerance=LARGE_LOGITS)
     assert_finite(student, own, *args, cotangent=torch.ones_like(right.value, dtype=torch.float32))
@@ -146,7 +143,7 @@ def assert_finite(student: StudentProxy, own: CallableProxy, *args: Any, cotange
 def assert_gradients_arrive(
     student: StudentProxy, own: CallableProxy, x: torch.Tensor, *, layers: Iterable[str], width: int
 ) -> None:
-    """Whatever is dropped, gradients reach the input and the weights of these layers. width: the result's."""
+    """Raise Mismatch unless gradients reach the input and these layers' weights. width: that of the result."""
     shape = (*x.shape[:-1], width)
     with student.by_chance() as note:
         seen = own.observe(x, cotangent=torch.ones(shape))
@@ -181,13 +178,13 @@ def assert_returns_right(
 
 
 def assert_gives_dtype(student: CallableProxy, reference: CallableProxy, dtype: torch.dtype, *args: Any) -> None:
-    """The output has this dtype, and is right."""
+    """Raise Mismatch unless the result has this dtype; Unproven unless it is right."""
     assert_dtype(found := student(*args), dtype)
     assert_returns_right(found, student, reference, *args)
 
 
 def assert_dtype_kept(student: CallableProxy, reference: CallableProxy, *args: Any, check: Callable[..., None]) -> None:
-    """The output has the inputs' dtype, and is right."""
+    """Raise Mismatch unless the result has the inputs' dtype; Unproven unless it is right."""
     for dtype in (next(tensors_in(args)).dtype, torch.float32):
         given = in_dtype(args, dtype)
         assert_dtype(found := student(*given), dtype)
@@ -195,7 +192,7 @@ def assert_dtype_kept(student: CallableProxy, reference: CallableProxy, *args: A
 
 
 def in_dtype(args: tuple[Any, ...], dtype: torch.dtype) -> tuple[Any, ...]:
-    """Arguments with the floats among them, and in their lists and tuples, in this dtype."""
+    """Return arguments with all float tensors, also in lists and tuples, in this dtype."""
 
     def change(one: Any) -> Any:
         return one.to(dtype) if isinstance(one, torch.Tensor) and one.is_floating_point() else one
@@ -204,7 +201,7 @@ def in_dtype(args: tuple[Any, ...], dtype: torch.dtype) -> tuple[Any, ...]:
 
 
 def assert_raises(type_name: str, student: CallableProxy, *args: Any) -> None:
-    """The call raises an exception of this type. A stub's NotImplementedError is none, whatever is expected."""
+    """Raise Mismatch unless the call raises an exception of this type. A stub's NotImplementedError does not count."""
     try:
         value = student(*args)
     except Raised as raised:
@@ -217,9 +214,9 @@ def assert_raises(type_name: str, student: CallableProxy, *args: Any) -> None:
 def assert_refuses(
     student: StudentProxy, ask: Callable[..., Any], *args: Any, errors: frozenset[str] = REFUSALS
 ) -> None:
-    """One of these errors, as `raise` and `assert` give them if not said; others are accidents, not refusals.
+    """Raise Mismatch unless the call raises one of these errors, by default those of `raise ValueError` and `assert`.
 
-    A stub's NotImplementedError is none, though it is a RuntimeError.
+    Other errors are accidents, and a stub's NotImplementedError does not count although it is a RuntimeError.
     """
     try:
         with student.refusing(errors):
@@ -232,7 +229,7 @@ def assert_refuses(
 
 
 def assert_parameter_shapes(student: InstanceProxy, expected: dict[str, tuple[int, ...]]) -> None:
-    """The instance has parameters of these names and shapes, and no others."""
+    """Raise Mismatch unless the instance has exactly the parameters of these names and shapes."""
     assert_parameters(student.named_parameters(), expected)
 
 
@@ -245,11 +242,10 @@ def assert_costs_no_more(
     is_counted: bool = True,
     check: Callable[..., None] = assert_close,
 ) -> None:
-    """The call gives the right result, and costs no more than these limits, which `core.cost` names.
+    """Raise Mismatch unless the call returns the right result within these limits of cost: see `core.cost`.
 
-    right: the result that the reference gives. once: the blocks come from a generator, one after another.
-    is_counted: the count decides, so a call whose cost cannot be counted is refused; False if what it counts is
-    measured from outside as well.
+    right: the reference's result. once: lists and tuples are passed as generators. is_counted: true if only the count
+    decides, so that an uncountable call is a mismatch; false if the cost is also measured from outside.
     """
     found = student.measured(*args, limits=limits, once=once)
     check(found.value, right)
@@ -267,10 +263,10 @@ def assert_follows_device(
     reference: CallableProxy | None = None,
     check: Callable[..., None] = assert_close,
 ) -> None:
-    """On another device everything the code makes is there too, and so is the output.
+    """Raise Mismatch unless, with inputs on another device, all tensors and the result are on that device.
 
-    reference: the right code, to which the result is compared; what draws by chance has none. Of an instance the result
-    in evaluation is compared, with the parameters that it was built with.
+    reference: the right code; None if results are random. An instance's result is compared in evaluation mode, with the
+    parameters that it was built with.
     """
     found = None
     for _ in in_both_modes(student):

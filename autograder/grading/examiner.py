@@ -46,7 +46,7 @@ class Finding:
     @property
     def has_wrong_values(self) -> bool:
         """True if a test of values failed, and not only tests of other aspects."""
-        return any(one.outcome == "failed" and not one.grader.is_property for one in self.verdicts)
+        return any(one.outcome == "failed" and not one.test.is_property for one in self.verdicts)
 
     @property
     def lost_aspects(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -138,7 +138,7 @@ class Examiner:
             self._diagnose(unit, exercise, self.examine(unit, exercise, bench), is_exact=True)
 
     def _diagnose(self, unit: str, exercise: str, finding: Finding, *, is_exact: bool) -> Diagnosis | None:
-        tests = [verdict.grader for verdict in finding.verdicts]
+        tests = [verdict.test for verdict in finding.verdicts]
         device_tests = {test.name for test in tests if test.probes_device}
         advisory_tests = {test.name for test in tests if not test.points}
         misconceptions, pairs = self._known(unit, exercise)

@@ -57,7 +57,7 @@ def example(unit: str, test: HiddenTest) -> dict[str, Any] | None:
         aspect_names, written_steps = steps_instead[key]
         return {**about, "looks_at": aspect_names, "steps": _with_right_sums(unit, written_steps)}
     if key in tests_instead:
-        test = replace(test, function=tests_instead[key], asks_for=frozenset({"student", "reference", "rng"}))
+        test = replace(test, function=tests_instead[key], arguments=frozenset({"student", "reference", "rng"}))
     runs = _Runs(unit, test)
     answered = runs.recorded()
     if key not in tests_instead and runs.shows_a_hidden_case(answered):
@@ -163,11 +163,11 @@ class _Runs:
 
     def _run(self, student: StudentProxy) -> None:
         if self._test.is_public:
-            self._test.ask(student)
+            self._test.run(student)
             return
         self._new_inputs()
         solutions = content.solutions(self._unit)
-        self._test.ask(student, SeededReference(solutions, self.inputs), SeededCases(self.inputs))
+        self._test.run(student, SeededReference(solutions, self.inputs), SeededCases(self.inputs))
 
     def recorded(self, other_seeds: int = 0, *, has_biases: bool = True) -> list[Answered]:
         """Return the operations of the hidden test, answered in float64; without biases if the answer lacks them."""
@@ -192,7 +192,7 @@ class _Runs:
 
     def shows_a_hidden_case(self, answered: list[Answered]) -> bool:
         """Return whether the test has tensors or strings of its own as arguments, which would be released."""
-        if self._test.is_public or "rng" in self._test.asks_for:
+        if self._test.is_public or "rng" in self._test.arguments:
             return False
         calls = [one.operation for one in answered if isinstance(one.operation, Call)]
         return any(isinstance(arg, torch.Tensor | str) for call in calls for arg in call.arguments.positional)

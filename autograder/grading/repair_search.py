@@ -131,11 +131,11 @@ class _Search:
         self._code.run_cells()
         self._code.begin_exercise(self._answer.exercise.name)
         verdicts = list(self._verdicts(self._examiner.tests(*self._names)))
-        failed = [one for one in verdicts if one.outcome == "failed" and one.grader.points]
+        failed = [one for one in verdicts if one.outcome == "failed" and one.test.points]
         if not failed or any(one.lost or one.missing for one in failed):
             return []
-        self._passed = [one.grader.name for one in verdicts if one.outcome == "passed"]
-        self._order_tests([one.grader.name for one in failed])
+        self._passed = [one.test.name for one in verdicts if one.outcome == "passed"]
+        self._order_tests([one.test.name for one in failed])
         self._time.begin_exercise()  # a search must not depend on what was graded before
         unchanged = _Attempt(tuple(parts))
         steps = unchanged.edits(self._known, self._suspected)
@@ -310,7 +310,7 @@ class _Search:
             self._code.ask(Redefine(tuple((one.name, one.text, one.cell, one.first_line) for one in parts)))
             for number, verdict in enumerate(self._verdicts(self._failed)):
                 if verdict.outcome == "passed":
-                    passed.add(verdict.grader.name)
+                    passed.add(verdict.test.name)
                 elif number > 0 and not passed and not tries_all:
                     break
             if passed and any(verdict.outcome != "passed" for verdict in self._verdicts(self._passed)):

@@ -41,14 +41,14 @@ def score(
     it is not defined.
     """
     verdicts = _without_unproven(verdicts)
-    forbidden = sorted({name for verdict in verdicts for name in verdict.grader.forbids} & library_calls)
+    forbidden = sorted({name for verdict in verdicts for name in verdict.test.forbids} & library_calls)
     status = "forbidden" if forbidden else _status(exercise.name, verdicts, cell)
     shared = _shared_message(verdicts)
     points = distribute([_test_share(verdict) for verdict in verdicts], exercise.points)
-    points_per_weight = exercise.points / sum(verdict.grader.points for verdict in verdicts)
+    points_per_weight = exercise.points / sum(verdict.test.points for verdict in verdicts)
     tests: list[TestReport] = []
     for verdict, earned, withheld in zip(verdicts, points.each, points.withheld, strict=True):
-        test = verdict.grader
+        test = verdict.test
         halves = points.is_halved and not forbidden and test.is_essential and verdict.outcome != "passed"
         outcome, message = verdict.outcome, _test_message(verdict, shared, halves=halves)
         if outcome == "passed" and (forbidden or withheld):
@@ -93,13 +93,13 @@ def _without_unproven(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
     The code then does something else when it is measured. Otherwise the conditional test passes, because the wrong
     values cost their own points.
     """
-    if any(verdict.outcome != "passed" for verdict in verdicts if not verdict.grader.is_property):
+    if any(verdict.outcome != "passed" for verdict in verdicts if not verdict.test.is_property):
         return verdicts
     return [dataclasses.replace(one, outcome="failed") if one.unproven else one for one in verdicts]
 
 
 def _test_share(verdict: Verdict) -> TestShare:
-    test = verdict.grader
+    test = verdict.test
     share = 1.0 if verdict.outcome == "passed" else 0.5 if verdict.aspect == OF_FORM else 0.0
     # An uncountable call earns nothing for this test and leaves the points of the others.
     is_essential = test.is_essential and verdict.aspect != OF_COUNTING
@@ -108,7 +108,7 @@ def _test_share(verdict: Verdict) -> TestShare:
 
 def _test_message(verdict: Verdict, shared: str, *, halves: bool) -> str:
     """Return a test's statement, and what was wrong besides the message that all tests share."""
-    test = verdict.grader
+    test = verdict.test
     if verdict.outcome == "passed":
         return test.statement
     message = f"{test.statement} {verdict.seen.removeprefix(shared)}".strip()
@@ -121,7 +121,7 @@ def _status(name: str, verdicts: Sequence[Verdict], cell: CellReport | None) -> 
     loss = next((verdict.lost for verdict in verdicts if verdict.lost is not None), None)
     if loss is not None:
         return "timeout" if isinstance(loss, TimedOut) else "crashed" if isinstance(loss, Crashed) else "skipped"
-    if all(verdict.outcome == "passed" or not verdict.grader.points for verdict in verdicts):
+    if all(verdict.outcome == "passed" or not verdict.test.points for verdict in verdicts):
         return "passed"
     if cell is not None and cell.status in ("timeout", "crashed"):
         return "timeout" if cell.status == "timeout" else "crashed"

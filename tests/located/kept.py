@@ -31,7 +31,7 @@ def kept() -> list[EditedAnswer]:
 
 def differs(verdicts: list[Verdict]) -> bool:
     """Whether a grader of values, and not of a property alone, tells it from a right answer."""
-    return any(verdict.outcome == "failed" and not verdict.grader.is_property for verdict in verdicts)
+    return any(verdict.outcome == "failed" and not verdict.test.is_property for verdict in verdicts)
 
 
 def _too_long(*_: Any) -> None:
