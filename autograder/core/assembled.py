@@ -1,6 +1,6 @@
 """A torch module built from a description, as input for a student's function that takes a module.
 
-Hidden tests use it so that such a function can be tested if the student's own classes are wrong.
+Hidden tests use it to test the function even if the student's own classes are wrong.
 """
 
 from collections.abc import Iterable, Mapping

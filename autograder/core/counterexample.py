@@ -170,7 +170,7 @@ def _unusable(
 
 
 def _unfit(wanted: Sequence[RequiredTensor], shapes: Sequence[torch.Size]) -> CounterexampleResult | None:
-    """Return the verdict on a dimension with two different sizes; None if there is none."""
+    """Return the verdict on a dimension with two different sizes; None if all sizes agree."""
     sizes: dict[str, int] = {}
     for one, shape in zip(wanted, shapes, strict=True):
         for dim, size in zip(one.sized, shape[len(shape) - len(one.sized) :], strict=True):

@@ -328,7 +328,7 @@ def operands_in(args: Iterable[Any]) -> list[torch.Tensor]:
 def _let_subclasses_be_made() -> None:
     """Allow from now on to construct subclasses of Tensor, which PyTorch refuses in any dispatch mode.
 
-    PyTorch's own `causal_lower_right` is such a subclass. The modes see the tensors from which it is constructed.
+    PyTorch's own `causal_lower_right` constructs one. The modes see the tensors from which it is constructed.
     """
 
     def new(*args: Any, **kwargs: Any) -> Any:  # so `torch._dynamo`, which looks at its signature, takes it

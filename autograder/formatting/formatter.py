@@ -19,7 +19,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from ..core.exact_reading import Closed, read
+from ..core.connection import ConnectionClosed, read_exactly
 from ..sandbox.confine.confinement import CannotConfine, Confinement, Terms, prepare
 from ..sandbox.confine.resources import WorkerLimits
 
@@ -66,11 +66,11 @@ def receive(connection: socket.socket, form: type[T], deadline: float | None = N
     deadline: on time.monotonic's clock, for the whole message.
     """
     try:
-        size = int.from_bytes(read(connection, 4, deadline))
+        size = int.from_bytes(read_exactly(connection, 4, deadline))
         if size > _MOST_MESSAGE_BYTES:
             raise Broken
-        return msgspec.json.decode(read(connection, size, deadline), type=form)
-    except (Closed, msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.json.decode(read_exactly(connection, size, deadline), type=form)
+    except (ConnectionClosed, msgspec.MsgspecError, UnicodeDecodeError):
         raise Broken from None
 
 

@@ -211,7 +211,7 @@ def run_test(student: StudentProxy, test: HiddenTest) -> Verdict:
     except (TimedOut, Crashed, OutOfBudget) as lost:
         return Verdict(test, "failed", _loss(lost), lost)
     except Exception as error:
-        # A fault of the test, never of the student, who is told only its type: the details go to stderr.
+        # A fault of the test, never of the student: the report has only its type, and stderr has the details.
         where = line_in_hidden(error)
         line = f" (line {where.lineno})" if where else ""
         said = "".join(traceback.format_exception_only(error)).strip()
@@ -221,7 +221,7 @@ def run_test(student: StudentProxy, test: HiddenTest) -> Verdict:
 
 
 def line_in_hidden(error: BaseException) -> traceback.FrameSummary | None:
-    """Return the frame of the hidden tests that raised an error; None if there is none."""
+    """Return the frame of the hidden tests that raised an error; None if another module did."""
     frames = traceback.extract_tb(error.__traceback__)
     hidden = content.place(content.HIDDEN)
     return next((frame for frame in reversed(frames) if hidden in Path(frame.filename).parents), None)

@@ -132,7 +132,7 @@ def _run_step(runner: StepRunner, step: Mapping[str, Any]) -> Any:
     raise Mismatch(complaints.RAISES_NOTHING)
 
 
-def revealed(mismatch: Mismatch) -> str:
+def message_with_values(mismatch: Mismatch) -> str:
     """Return the mismatch's message with both values, because students may see the examples' values."""
     if mismatch.compared is None:
         return str(mismatch)

@@ -22,7 +22,7 @@ from ..core.library_calls import library_of, record, take_recorded
 from ..core.lost_aspects import OF_COUNTING, OF_FORM, OF_VALUE
 from ..core.run_trace import OperatorMode, name_of
 from .example_steps import COMES_FIRST, Call, StepRunner, hunts
-from .judgement import is_stub, judge_example, revealed
+from .judgement import is_stub, judge_example, message_with_values
 from .mistake_signatures import matching_mistakes
 
 NOT_DEFINED, NOT_WRITTEN = "not defined yet", "not written yet"
@@ -197,7 +197,7 @@ def _run_example(names: dict[str, Any], example: Mapping[str, Any]) -> ExampleRe
     except KeyboardInterrupt:
         raise
     except Mismatch as mismatch:
-        one.problem, one.aspect, one.details = revealed(mismatch), mismatch.aspect, mismatch.details
+        one.problem, one.aspect, one.details = message_with_values(mismatch), mismatch.aspect, mismatch.details
     except StudentFault as fault:
         one.problem = str(fault)
     except TimeUp:

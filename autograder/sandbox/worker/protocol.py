@@ -16,8 +16,8 @@ import safetensors
 import safetensors.torch
 
 from ...core.arguments import MAX_TENSORS
+from ...core.connection import ConnectionClosed, read_exactly
 from ...core.counterexample import PackedFunction
-from ...core.exact_reading import Closed, read
 from ...core.packing import MAX_DIMS, MAX_TENSOR_BYTES, ProtocolError, Tensors
 from ..confine.resources import WorkerLimits
 from ..confine.scratch import Excess
@@ -132,11 +132,11 @@ def receive_frame(connection: socket.socket, deadline: float | None = None) -> F
     ProtocolError, OSError and TimeoutError.
     """
     try:
-        head_size, payload_size = _LENGTHS.unpack(read(connection, _LENGTHS.size, deadline))
+        head_size, payload_size = _LENGTHS.unpack(read_exactly(connection, _LENGTHS.size, deadline))
         if head_size > MAX_HEADER_BYTES or payload_size > MAX_PAYLOAD_BYTES:
             raise ProtocolError("a message is larger than the protocol allows")
-        body = read(connection, head_size + payload_size, deadline)
-    except Closed:
+        body = read_exactly(connection, head_size + payload_size, deadline)
+    except ConnectionClosed:
         raise ProtocolError("the connection was closed") from None
     return Frame(body[:head_size], body[head_size:])
 
