@@ -16,6 +16,8 @@ def read_exactly(connection: socket.socket, size: int, deadline: float | None) -
 
     deadline: the time at which to give up, on `time.monotonic`'s clock; None to wait without limit.
     Raises ConnectionClosed, OSError, and TimeoutError after the deadline.
+
+    Example: `read_exactly(connection, 4, None)` returns the length of a message, and the next call returns its body.
     """
     chunks = bytearray()
     while len(chunks) < size:
