@@ -73,7 +73,7 @@ for word, row in zip(words, table.tolist()):
 # |---|---|---|
 # | `a @ b` | matrix product | `(6, 3) @ (3,)` is `(6,)`; `(6,) @ (6, 3)` is `(3,)`; `(6, 3) @ (3, 6)` is `(6, 6)` |
 # | `x.T` | swaps rows and columns of a matrix | `(6, 3)` becomes `(3, 6)` |
-# | `x.sum(dim=-1, keepdim=True)` | sums along the last dimension and keeps it, with size 1 | `(4, 6)` becomes `(4, 1)` |
+# | `x.sum(dim=-1, keepdim=True)` | sums along the last dimension, which keeps size 1 | `(4, 6)` becomes `(4, 1)` |
 # | `x.amax(dim, keepdim=True)` | the same with the largest number | `(4, 6)` becomes `(4, 1)` |
 # | `x.exp()` | the exponential of each number | the same shape |
 #
@@ -250,9 +250,7 @@ guess("all_on_one", ...)
 show(
     {
         "weights of journey": lambda: softmax(dot_product_scores(X[1], X)),
-        "context vector of journey": lambda: context_vector(
-            softmax(dot_product_scores(X[1], X)), X
-        ),
+        "context vector of journey": lambda: context_vector(softmax(dot_product_scores(X[1], X)), X),
     }
 )
 

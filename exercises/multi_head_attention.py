@@ -63,7 +63,7 @@ print("two heads take one value each:", (two_heads @ values).tolist())
 # |---|---|---|
 # | `a @ b` | matrix product; leading dimensions are a batch, and broadcast | `(6, 3) @ (2, 3, 4)` is `(2, 6, 4)` |
 # | `x.transpose(1, 2)` | swaps two dimensions | `(b, T, h, hd)` becomes `(b, h, T, hd)` |
-# | `x.reshape(b, T, h, hd)` | the same numbers, in the same order, in another shape | `(b, 3, 6)` becomes `(b, 3, 2, 3)` |
+# | `x.reshape(b, T, h, hd)` | the same numbers in the same order | `(b, 3, 6)` becomes `(b, 3, 2, 3)` |
 # | `x.view(...)` | the same, but raises an error if numbers would have to be copied | |
 # | `x.contiguous()` | copies the numbers so that they lie in memory in the order of the dimensions | the same shape |
 #

@@ -155,9 +155,7 @@ tokens = torch.tensor([0, 4, 5, 2, 1, 3])
 show(
     {
         "first columns": lambda: embed(tokens, embedding.weight)[:, :4],
-        "all equal to nn.Embedding's": lambda: torch.equal(
-            embed(tokens, embedding.weight), embedding(tokens)
-        ),
+        "all equal to nn.Embedding's": lambda: torch.equal(embed(tokens, embedding.weight), embedding(tokens)),
     }
 )
 
@@ -541,7 +539,7 @@ show({"context vectors": lambda: SelfAttention_v1(3, 2)(X)})
 # | the product | you write it | `layer(x)` |
 # | storage | as you like, here `(d_in, d_out)` | `(d_out, d_in)`; the layer transposes it |
 # | a bias | a second parameter, which you add | `bias=True` |
-# | first values | as you draw them; `torch.rand` makes all of them positive | of both signs, smaller if `d_in` is large |
+# | first values | as you draw them; `torch.rand` makes them positive | of both signs, smaller if `d_in` is large |
 # | `print(module)` | does not show it | shows its widths |
 # | computation | product and bias are two operations | product and bias are one operation, `F.linear` |
 # | saved models | under the name you gave it | as `name.weight` and `name.bias`, which other code expects |

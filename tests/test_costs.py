@@ -36,7 +36,9 @@ Q, K, V = torch.randn(3, T, HD, generator=torch.Generator().manual_seed(0)).unbi
 
 def cost(call, *args, of=None):
     """Return the cost of a call; its lines are those of this file."""
-    return measure_cost(call, Arguments(args), of or call, lambda file: file == __file__, counting=SealedCostCounter).cost
+    return measure_cost(
+        call, Arguments(args), of or call, lambda file: file == __file__, counting=SealedCostCounter
+    ).cost
 
 
 def line_of(call):
