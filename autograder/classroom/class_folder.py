@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from nbgrader.api import Assignment
+from nbgrader.api import Assignment, Notebook
 from sqlalchemy import select
 
 from .. import course
@@ -208,7 +208,8 @@ def _differing(root: Path, unit: str) -> dict[Path, bytes]:
 def _num_graded(root: Path, unit: str) -> int:
     """Return the number of students with a mark in this unit."""
     with database.of(root).reading() as session:
-        query = select(Assignment.num_submissions).where(Assignment.name == unit)
+        query = select(Notebook.num_submissions).join(Assignment, Assignment.id == Notebook.assignment_id)
+        query = query.where(Assignment.name == unit, Notebook.name == unit)
         return (session.scalar(query) or 0) if session else 0
 
 

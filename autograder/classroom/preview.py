@@ -6,12 +6,13 @@ whether a submission is graded again. Nothing is written into the course's folde
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 from .. import course
 from ..course.settings import Settings
 from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook, gradebook_copy
-from ..gradebook.lateness import in_words
+from ..gradebook.lateness import exactly, in_words
 from ..gradebook.marks import Mark, UnitMarks
 from ..gradebook.roster import Enrolled
 from ..pool.requests import Device
@@ -88,12 +89,14 @@ def preview(
     changes: list[Change] = []
     for student in (hand_in.student for hand_in in work.hand_ins):
         old, new = before.marks.get(student), after.marks.get(student)
-        changes += _of_mark(student, old, new, reasons.get(student, {}))
+        changes += _of_mark(student, old, new, reasons.get(student, {}), after.extensions.get(student))
         changes += _of_person(student, *(of_run.get(student) for of_run in people))
     return Preview(changes, grading.rows, after)
 
 
-def _of_mark(student: str, old: Mark | None, new: Mark | None, reasons: dict[str, str]) -> Iterator[Change]:
+def _of_mark(
+    student: str, old: Mark | None, new: Mark | None, reasons: dict[str, str], extension: timedelta | None
+) -> Iterator[Change]:
     scores, new_scores = (mark.shown.scores if mark else {} for mark in (old, new))
     for cell in new_scores | scores:
         exercise = cell.removeprefix(course.CHECK_PREFIX)
@@ -102,7 +105,7 @@ def _of_mark(student: str, old: Mark | None, new: Mark | None, reasons: dict[str
             yield Change(student, exercise, before, after, reasons.get(exercise, "the answer is another one"))
     before, after = (mark.shown.late_penalty if mark else 0.0 for mark in (old, new))
     if before != after:
-        yield Change(student, PENALTY, before, after, _lateness(new))
+        yield Change(student, PENALTY, before, after, _lateness(new, extension))
 
 
 def _of_person(student: str, old: Enrolled | None, new: Enrolled | None) -> Iterator[Change]:
@@ -112,9 +115,10 @@ def _of_person(student: str, old: Enrolled | None, new: Enrolled | None) -> Iter
             yield Change(student, field, before, after, "changed on the roster" if old else "new in the gradebook")
 
 
-def _lateness(mark: Mark | None) -> str:
+def _lateness(mark: Mark | None, extension: timedelta | None) -> str:
+    extended = f", extended by {exactly(extension)}" if extension else ""
     if mark is None:
         return "not graded"
     if mark.unresolved is not None:
         return "lateness is unknown"
-    return f"late by {in_words(mark.late)}" if mark.late else "not late"
+    return (f"late by {in_words(mark.late)}" if mark.late else "not late") + extended

@@ -127,6 +127,7 @@ class FeedbackPages:
             max_score=shown.max_score,
             late_penalty=shown.late_penalty,
             is_time_unresolved=shown.is_time_unresolved,
+            extension=shown.extension,
         )
         path = page_path(self._directory, self._unit, student)
         whole_files.fill(path.parent, {path.name: page.encode()}, self._mode)

@@ -13,6 +13,7 @@ from .console import command_errors, flush, help_errors
 _MODULES = {
     "build": "authoring",
     "export": "lms",
+    "extend": "extend",
     "feedback-zip": "lms",
     "grade": "grade",
     "import": "lms",

@@ -1,6 +1,7 @@
 """A graded class as `autograder grade` prints it: a table with a row for each student, or JSON lines."""
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Literal
 
 import msgspec
@@ -11,7 +12,7 @@ from .. import course
 from ..classroom.assignment import NotGraded
 from ..classroom.grade import ClassResult, Row
 from ..classroom.preview import PENALTY, Change, Preview
-from ..gradebook.lateness import in_words
+from ..gradebook.lateness import exactly, in_words
 from ..report import NOT_WRITTEN, ExerciseReport, ExerciseStatus, SubmissionStatus
 from .console import printable
 
@@ -106,10 +107,16 @@ def _values(change: Change) -> str:
 def _notes(row: Row, result: ClassResult) -> list[str]:
     wrong = [exercise for exercise in row.report.exercises if exercise.status != "passed"]
     lateness = _lateness(row.student, result) if row.report.notebook else ""
+    extension = result.marks.extensions.get(row.student)
+    extended = f"Extended by {exactly(extension)}." if extension else ""
     updated = f"Changed without grading again: {' and '.join(row.updates)}." if row.updates else ""
     unrecorded = f"NOT RECORDED: {row.problem}" if row.problem else ""
     handed_in = "" if row.note in row.report.message else row.note
-    return [*filter(None, [*map(_exercise_note, wrong), row.report.message, handed_in, lateness, updated, unrecorded])]
+    return [
+        *filter(
+            None, [*map(_exercise_note, wrong), row.report.message, handed_in, lateness, extended, updated, unrecorded]
+        )
+    ]
 
 
 def _lateness(student: str, result: ClassResult) -> str:
@@ -176,6 +183,8 @@ class StudentLine(msgspec.Struct, frozen=True):
     """Text of the time stamp if it does not determine a time; else empty."""
     updates: list[str] = []
     """Changes by this run to a submission that it did not grade again: `late penalty`, `roster entry`."""
+    extension_seconds: float = 0.0
+    """Time from the unit's due date to the student's own."""
 
 
 def class_lines(unit: course.Unit, result: ClassResult) -> Iterator[StudentLine]:
@@ -210,6 +219,7 @@ def _of_row(unit: course.Unit, row: Row, result: ClassResult) -> StudentLine:
         mark.shown.late_penalty if mark else 0.0,
         time_stamp or "",
         list(row.updates),
+        result.marks.extensions.get(student, timedelta()).total_seconds(),
     )
 
 

@@ -1,4 +1,4 @@
-"""The settings in autograder.toml: how submissions are executed and how the roster is read."""
+"""The settings in autograder.toml: execution of submissions, the roster's columns, the penalty for lateness."""
 
 import re
 import tomllib
@@ -11,10 +11,11 @@ from ..errors import UserError
 from ..sandbox.launch import CHECK
 from ..sandbox.limits import Limits, PageLimits
 from .folder import FILE, folder
+from .late_penalty import LatePenalty
 
 _LEAST = {"open_files": 32, "memory_megabytes": 64}
 _MOST = 1_000_000
-_S = TypeVar("_S", bound=msgspec.Struct)
+_S = TypeVar("_S", "ClassSettings", "Settings")
 
 
 class BadSettings(UserError):
@@ -64,6 +65,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pages: PageLimits = PageLimits()
     handing_in: HandingIn = HandingIn()
     roster: RosterSettings = RosterSettings()
+    late_penalty: LatePenalty | None = None
+    """None if nbgrader_config.py names the penalty, or if there is none."""
     check: str = CHECK
     """Name of the module that students import `check` from."""
     forbids: tuple[str, ...] = ()
@@ -84,6 +87,7 @@ class ClassSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The settings in a class's folder."""
 
     roster: RosterSettings = RosterSettings()
+    late_penalty: LatePenalty | None = None
 
 
 def of_roster(root: Path) -> RosterSettings:
@@ -91,13 +95,25 @@ def of_roster(root: Path) -> RosterSettings:
 
     Raises BadSettings and NoCourse.
     """
-    of_course = load().roster
+    of_course, of_class = load().roster, _of_class(root).roster
+    return RosterSettings(of_class.id_column or of_course.id_column, {**of_course.header, **of_class.header})
+
+
+def of_late_penalty(root: Path) -> LatePenalty | None:
+    """Return the late penalty of a class's folder, or else the course's; None if no autograder.toml has one.
+
+    Raises BadSettings and NoCourse.
+    """
+    return _of_class(root).late_penalty or load().late_penalty
+
+
+def _of_class(root: Path) -> ClassSettings:
+    """Return the settings of a class's own autograder.toml; the defaults if it has none."""
     path = root / FILE
     if path.resolve() == (folder() / FILE).resolve() or not path.is_file():
-        return of_course
-    hint = f" In a class's folder they have [roster] only; all else is in {folder() / FILE}."
-    of_class = _read(path, ClassSettings, hint).roster
-    return RosterSettings(of_class.id_column or of_course.id_column, {**of_course.header, **of_class.header})
+        return ClassSettings()
+    hint = f" In a class's folder they have [roster] and [late_penalty] only; all else is in {folder() / FILE}."
+    return _read(path, ClassSettings, hint)
 
 
 def load(path: Path | None = None) -> Settings:
@@ -118,11 +134,14 @@ def load(path: Path | None = None) -> Settings:
 
 def _read(path: Path, kind: type[_S], hint: str = "") -> _S:
     try:
-        return msgspec.convert(tomllib.loads(path.read_text()), kind)
+        settings = msgspec.convert(tomllib.loads(path.read_text()), kind)
     except OSError as error:
         raise BadSettings(f"The settings {path} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError, msgspec.ValidationError) as error:  # of endless numbers and lists too
         raise _unusable(path, str(error), hint) from None
+    if settings.late_penalty and (fault := settings.late_penalty.fault()):
+        raise _unusable(path, f"in [late_penalty] {fault}")
+    return settings
 
 
 def _unusable(path: Path, reason: str, hint: str = "") -> BadSettings:

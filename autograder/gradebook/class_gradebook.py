@@ -58,7 +58,7 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         _create_if_missing(self._database)
         self._gradebook = Gradebook(self._database.address, directory.course_id)
         self._session: Session = self._gradebook.db()
-        self._late_penalties = LatePenalties(directory)
+        self._late_penalties = LatePenalties(directory, self._gradebook, unit)
         self.stamp_format = StampFormat.of_course(directory)
         records.METADATA.create_all(self._gradebook.engine)
         if not self._holds_the_unit():
@@ -97,7 +97,11 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
 
     def times(self) -> dict[str, Times]:
         """Return the times of all graded submissions, by student."""
-        submissions = self._session.query(SubmittedAssignment).filter_by(assignment_id=self._cells.assignment)
+        submissions = (
+            self._session.query(SubmittedAssignment)
+            .filter_by(assignment_id=self._cells.assignment)
+            .filter(SubmittedAssignment.notebooks.any())  # else there is only an extension
+        )
         return {one.student_id: Times(one.timestamp, lateness.due(one)) for one in submissions.yield_per(_AT_ONCE)}
 
     def late_or_penalised(self, times: Mapping[str, Times]) -> set[str]:

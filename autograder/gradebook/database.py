@@ -160,6 +160,13 @@ def of_directory(directory: Any) -> Database:
     return Database(root, url)
 
 
+def of_program(directory: Any) -> Database:
+    """Return the database that nbgrader's own programs use, whose settings may put SQLite's file anywhere."""
+    url = str(directory.db_url)
+    is_file = url.startswith("sqlite:///")
+    return Database(Path(directory.root), make_url(url)) if is_file else of_directory(directory)
+
+
 def _no_address(what: str) -> CourseProblem:
     return CourseProblem(
         "CourseDirectory.db_url in the course's nbgrader_config.py is no address of a gradebook: it "

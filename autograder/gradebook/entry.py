@@ -23,8 +23,8 @@ from sqlalchemy.orm import Session
 
 from .. import course
 from ..report import Report
-from . import records
-from .lateness import LatePenalties, is_past_due, lateness, record_time
+from . import extensions, records
+from .lateness import LatePenalties, extension_in_words, is_past_due, lateness, record_time
 from .records import Provenance
 from .time_stamp import SubmissionTime
 
@@ -58,6 +58,8 @@ class Shown(msgspec.Struct):
     """The written answers that no person graded, because nothing is written in them."""
     is_past_due: bool = False
     """True if the due date with the student's extension has passed: the page then shows the edits of repairs."""
+    extension: str = ""
+    """Text of the student's extension, such as `2 days`; empty if there is none."""
 
     @property
     def score(self) -> float:
@@ -167,6 +169,7 @@ class Entry:
             self.unresolved is not None,
             [name for name, grade in self._grades.items() if is_blank(name, grade)],
             is_past_due(self._submission),
+            extension_in_words(self._submission),
         )
 
 
@@ -227,9 +230,11 @@ def all_entries(session: Session, cells: Cells) -> dict[str, Entry]:
 def new_entry(session: Session, cells: Cells, student: str) -> Entry:
     """Return an empty entry, which reaches the gradebook only when it is committed together with its marks.
 
-    nbgrader's own `add_submission` commits it without them: a run that ended then would leave an empty entry.
+    It has the extension that was given before. nbgrader's own `add_submission` commits it without marks: a run that
+    ended then would leave an empty entry.
     """
-    submission = SubmittedAssignment(assignment_id=cells.assignment, student_id=student)
+    extension = extensions.take(session, cells.assignment, student)
+    submission = SubmittedAssignment(assignment_id=cells.assignment, student_id=student, extension=extension)
     notebook = SubmittedNotebook(notebook_id=cells.notebook, assignment=submission)
     grades = [Grade(cell_id=cell, notebook=notebook) for cell in cells.graded]
     comments = [Comment(cell_id=cell, notebook=notebook) for cell in cells.answered]

@@ -2,27 +2,45 @@
 
 import math
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
+from nbgrader.api import Assignment, SubmittedAssignment
 from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy.orm import Session
 
+from ..course import settings
+from ..course.folder import FILE
+from ..course.late_penalty import LatePenalty
 from ..course.notebook import printable
+from ..errors import UserError
 from . import records
 from .course_directory import CourseProblem
 from .time_stamp import SubmissionTime
 
 
 class LatePenalties:
-    """The late submission plugin that the course's nbgrader_config.py names, or nbgrader's own."""
+    """The late submission plugin that the course's nbgrader_config.py names, or the autograder's own."""
 
-    def __init__(self, directory: Any) -> None:
-        """directory: the course, as nbgrader has it. Raises CourseProblem if the plugin cannot be created."""
+    def __init__(self, directory: Any, gradebook: Any, unit: str) -> None:
+        """directory, gradebook: the course, as nbgrader has it.
+
+        Raises CourseProblem if the plugin cannot be created, and BadSettings.
+        """
         try:
             preprocessor = AssignLatePenalties(config=directory.config)
+            preprocessor.gradebook, preprocessor.assignment_id = gradebook, unit  # as in nbgrader's own `preprocess`
             self._plugin = preprocessor.plugin_class(parent=preprocessor)
+        except UserError:
+            raise
         except Exception as error:  # the instructor's code, and its settings
             raise CourseProblem(f"The course's late submission plugin cannot be used: {_named(error)}.") from error
+        if not hasattr(self._plugin, "rule") and settings.of_late_penalty(Path(directory.root)):
+            raise CourseProblem(
+                f"{FILE} has a [late_penalty], and nbgrader_config.py names the plugin {type(self._plugin).__name__}, "
+                "which does not read it. Take one of them out."
+            )
 
     def penalty(self, student: str, score: float, late: timedelta) -> float | None:
         """Return the points that a submission with this score loses, at most all of them; None for no penalty.
@@ -57,6 +75,33 @@ def is_past_due(submission: Any) -> bool:
 def lateness(submission: Any) -> timedelta:
     """Return the time between the due date and the submission; zero if in time, or if either time is unknown."""
     return timedelta(seconds=submission.total_seconds_late if due(submission) else 0)
+
+
+def late_days_left(session: Session, rule: LatePenalty, student: str, unit: str) -> int:
+    """Return the late days that a student has left for a unit, once all submissions due before it have taken theirs.
+
+    Submissions that are not graded yet take none.
+    """
+    submissions = session.query(SubmittedAssignment).join(Assignment).filter(Assignment.duedate.is_not(None))
+    in_order = sorted(submissions.filter(SubmittedAssignment.student_id == student), key=lambda s: (s.duedate, s.name))
+    left = rule.late_days
+    for submission in takewhile(lambda submission: submission.name != unit, in_order):
+        left -= rule.days_spent(lateness(submission), left)
+    return left
+
+
+def extension_in_words(submission: Any) -> str:
+    """Return a submission's extension as exact text; empty if there is none, or no due date."""
+    return exactly(submission.extension or timedelta()) if due(submission) else ""
+
+
+def exactly(duration: timedelta) -> str:
+    """Return a duration as exact text, such as `1 day 12 hours`; empty for zero."""
+    words, rest = [], duration
+    for unit in ("days", "hours", "minutes", "seconds"):
+        count, rest = divmod(rest, timedelta(**{unit: 1}))
+        words += [f"{count} {unit.removesuffix('s') if count == 1 else unit}"] if count else []
+    return " ".join(words)
 
 
 def in_words(late: timedelta) -> str:

@@ -12,6 +12,7 @@ from .. import course
 from ..errors import UserError
 from . import database, records
 from .entry import Cells, Shown, all_entries, find_cells
+from .extensions import of_unit
 from .roster import Enrolled, enrolled
 
 
@@ -56,6 +57,8 @@ class UnitMarks:
     """Marks by student, sorted by id; students without a submission in the gradebook have none."""
     students: Sequence[Enrolled]
     """Everyone in the gradebook, by id."""
+    extensions: Mapping[str, timedelta]
+    """Extensions of the due date by student, also of those without a submission."""
 
     @property
     def max_score(self) -> float:
@@ -98,4 +101,6 @@ def unit_marks(session: Session, unit: str, cells: Cells) -> UnitMarks:
         about = (origin.status, origin.submission, origin.page) if origin else ("", "", "")
         waiting = frozenset(entry.waiting())
         marks[student] = Mark(entry.shown(), waiting, entry.late, *about, entry.timestamp, entry.unresolved)
-    return UnitMarks(unit, {name: cells.points[name] for name in in_order}, marks, enrolled(session))
+    return UnitMarks(
+        unit, {name: cells.points[name] for name in in_order}, marks, enrolled(session), of_unit(session, unit)
+    )

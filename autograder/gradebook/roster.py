@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Assignment, Student
-from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
 from ..course import settings
@@ -16,7 +15,6 @@ from ..course.notebook import printable
 from ..course.student_id import RULE, can_be_id
 from ..course.submitted_folder import is_one_name
 from . import database, roster_table
-from .database import Database
 from .roster_table import BadRoster as BadRoster
 from .roster_table import Line, RosterTable
 
@@ -130,11 +128,9 @@ def enrolled(session: Session) -> list[Enrolled]:
 def may_be_graded(directory: Any) -> Callable[[str], bool]:
     """Return a predicate: a folder of this name is a student's, enrolled or new. Raises CourseProblem.
 
-    directory: the course as nbgrader has it; its settings may put SQLite's file anywhere.
+    directory: the course as nbgrader has it.
     """
-    url = str(directory.db_url)
-    is_file = url.startswith("sqlite:///")
-    gradebook = Database(Path(directory.root), make_url(url)) if is_file else database.of_directory(directory)
+    gradebook = database.of_program(directory)
     with gradebook.reading() as session:
         known = {student.id for student in enrolled(session)} if session else set()
     return lambda name: is_one_name(name) and (name in known or (can_be_id(name) and gradebook.holds_id(name)))

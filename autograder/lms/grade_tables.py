@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 from .. import course
@@ -103,7 +104,7 @@ def for_spreadsheet(marks: MarkedClass) -> Table:
     header = ["student_id", *person]
     for unit in marks.units:
         cells = [cell.removeprefix(course.CHECK_PREFIX) for cell in unit.points]
-        columns = ("status", "score", "max_score", "late_penalty", "to_be_read", *cells)
+        columns = ("status", "score", "max_score", "late_penalty", "extension_hours", "to_be_read", *cells)
         header += [f"{unit.unit}.{name}" for name in columns]
     rows = [header]
     for student in (*marks.listed, *marks.unlisted):
@@ -115,10 +116,12 @@ def for_spreadsheet(marks: MarkedClass) -> Table:
 def _cells(marks: MarkedClass, unit: UnitMarks, student: str) -> list[str]:
     mark = unit.marks.get(student)
     status, score = marks.status(student, unit), marks.score(student, unit)
+    extension = number(unit.extensions.get(student, timedelta()) / timedelta(hours=1))
     if mark is None:
-        return [status, score, number(unit.max_score), *[score] * (2 + len(unit.points))]
+        return [status, score, number(unit.max_score), score, extension, *[score] * (1 + len(unit.points))]
     points = [number(mark.shown.scores[cell]) for cell in unit.points]
-    return [status, score, number(unit.max_score), number(mark.shown.late_penalty), str(len(mark.waiting)), *points]
+    penalty, waiting = number(mark.shown.late_penalty), str(len(mark.waiting))
+    return [status, score, number(unit.max_score), penalty, extension, waiting, *points]
 
 
 def for_canvas(marks: MarkedClass, assignments: Mapping[str, str]) -> Table:

@@ -20,6 +20,7 @@ from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash
 
 from ..course.submitted_folder import NotAFile, file_at, new_folder, replace_folder, restore_folder
+from ..gradebook.extensions import due_dates
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import StampFormat, time_near
 from .guards import SECRET, paths_like, read_beside
@@ -49,8 +50,20 @@ class CollectHandIns(ExchangeCollect):
     def init_src(self) -> None:
         """Find each student's newest folder among those that are submissions."""
         self.read_settings()
+        if self.before_duedate:
+            self._due_dates = due_dates(self.coursedir, self.coursedir.assignment_id)
         super().init_src()
         self.src_records = [record for record in self.src_records if record["username"]]
+
+    def _sort_by_timestamp(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return a student's folders, the newest first; with `before_duedate` only the one to collect.
+
+        nbgrader itself does not count extensions.
+        """
+        newest_first: list[dict[str, Any]] = super()._sort_by_timestamp(records)
+        due = self._due_dates(newest_first[0]["username"]) if self.before_duedate else None
+        in_time = [record for record in newest_first if due is None or record["timestamp"] <= due]
+        return newest_first if due is None else (in_time or newest_first)[:1]
 
     def read_settings(self) -> None:
         """Find out who may be graded, and how the course writes times."""

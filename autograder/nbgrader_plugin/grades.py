@@ -15,7 +15,7 @@ from nbgrader.preprocessors import GetGrades
 from .. import output_files
 from ..gradebook import records
 from ..gradebook.entry import is_blank
-from ..gradebook.lateness import is_past_due
+from ..gradebook.lateness import extension_in_words, is_past_due
 from ..gradebook.spreadsheet import number, text
 from ..reports.graded_notebook import show_edits
 
@@ -26,7 +26,7 @@ _HEADER = (
 
 
 class ReadGrades(GetGrades):
-    """Adds to nbgrader's step: blank and ungraded answers, which nbgrader gives 0, unclear times, edits of repairs."""
+    """Adds blank and ungraded answers, which nbgrader gives 0, unclear times, extensions and edits of repairs."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         nb, resources = super().preprocess(nb, resources)
@@ -34,6 +34,7 @@ class ReadGrades(GetGrades):
         with Gradebook(about["db_url"]) as gradebook:
             entry = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
             about["is_time_unresolved"] = entry.id in records.unresolved_stamps(gradebook.db)
+            about["extension"] = extension_in_words(entry.assignment)
             if is_past_due(entry.assignment):
                 show_edits(nb)
         return nb, resources

@@ -4,6 +4,7 @@
 - One odd time or name ends the work for the whole class.
 - It puts the course's path into globs (`[`, `*`, `?`), into regular expressions (`(`, `+`, if a folder of the course
   is given by its whole path) and into the address of a database (`%`, `?`).
+- It neither counts nor completes a row of the gradebook that has only an extension, as that of no submission.
 - It takes a unit for generated that is in `release/`, where a course has it from the start, even if the gradebook does
   not know it.
 
@@ -35,6 +36,7 @@ from tornado.log import LogFormatter
 from ..course.notebook import printable
 from ..course.student_id import RULE
 from ..course.submitted_folder import NotAFile, OpenedFolder, read_up_to
+from ..gradebook import extensions
 from ..gradebook.database import FILE, address_of
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import TIMESTAMP, StampFormat, stamp_at, time_in
@@ -51,10 +53,15 @@ _nbgraders_init_destination = BaseConverter.init_destination
 _nbgraders_parse_utc = utils.parse_utc
 _nbgraders_submitted_students = NbGraderAPI.get_submitted_students
 _nbgraders_format_path = CourseDirectory.format_path
+_nbgraders_update_or_create = Gradebook.update_or_create_submission
 _nbgraders_start: Callable[..., None] = exchange.Exchange.start
 _tornados_format = LogFormatter.format
 _OF_ONE_STUDENT: dict[str, Callable[..., Any]] = {
     name: getattr(NbGraderAPI, name) for name in ("autograde", "generate_feedback", "release_feedback")
+}
+
+_AVERAGES: dict[str, Callable[..., float]] = {
+    name: getattr(Gradebook, name) for name in (f"average_assignment{kind}_score" for kind in ("", "_code", "_written"))
 }
 
 
@@ -73,6 +80,9 @@ def guard() -> None:
     NbGraderAPI.get_submitted_students = _submitted_students
     for name, method in _OF_ONE_STUDENT.items():
         setattr(NbGraderAPI, name, _of_one_student(method))
+    Gradebook.update_or_create_submission = _update_or_create_submission
+    for name, method in _AVERAGES.items():
+        setattr(Gradebook, name, _average(method))
     BaseConverter.init_assignment = _init_assignment
     GenerateAssignment.init_destination = _init_destination
     Autograde.init_notebooks = _init_notebooks
@@ -178,6 +188,25 @@ def _init_assignment(self: Any, assignment_id: str, student_id: str) -> None:
             destination.mkdir(parents=True, exist_ok=True)
             (destination / name).unlink(missing_ok=True)
             (destination / name).write_bytes(content)
+
+
+def _update_or_create_submission(self: Any, assignment: str, student: str, **values: Any) -> Any:
+    """Return the submission's row, with notebooks. nbgrader would take a row with only an extension for complete."""
+    extension = extensions.take(self.db, self.find_assignment(assignment).id, student)
+    return _nbgraders_update_or_create(
+        self, assignment, student, **values, **({"extension": extension} if extension else {})
+    )
+
+
+def _average(method: Callable[..., float]) -> Callable[..., float]:
+    """Return nbgrader's average for an assignment, divided by the submissions: it divides by all rows."""
+
+    def average(self: Any, assignment_id: str) -> float:
+        assignment = self.find_assignment(assignment_id)
+        submitted = max((notebook.num_submissions for notebook in assignment.notebooks), default=0)
+        return method(self, assignment_id) * assignment.num_submissions / submitted if submitted else 0.0
+
+    return average
 
 
 def _init_destination(self: Any, assignment_id: str, student_id: str) -> bool:

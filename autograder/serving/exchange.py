@@ -3,18 +3,15 @@
 import glob
 import logging
 from collections.abc import Callable, Collection, Iterable
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Assignment
 from nbgrader.exchange import ExchangeError
-from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..gradebook import database
 from ..gradebook.course_directory import course_directory
+from ..gradebook.extensions import due_dates
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import StampFormat
 from ..nbgrader_plugin.exchange import CollectHandIns, ReleaseFeedback, not_its_owners, owner_name
@@ -101,7 +98,7 @@ class Exchange:
         settings = CollectHandIns(coursedir=directory, config=directory.config)
         is_student = may_be_graded(directory)
         stamps = StampFormat.of_course(directory)
-        due_date = cache(lambda unit: _due_date(directory, unit) if settings.before_duedate else None)
+        of_unit = cache(lambda unit: due_dates(directory, unit) if settings.before_duedate else lambda student: None)
         for sender in senders:
             owner = owner_name(sender.account)
             if sum(map(len, chosen.values())) == AT_ONCE:
@@ -111,7 +108,7 @@ class Exchange:
             elif settings.check_owner and owner != sender.student:
                 self._inbound.refuse(sender, not_its_owners(sender.student, owner))
             elif not is_busy(sender.unit, sender.student):
-                name, seconds = self._inbound.next(folder, sender, due_date(sender.unit), stamps)
+                name, seconds = self._inbound.next(folder, sender, of_unit(sender.unit)(sender.student), stamps)
                 again = min(again, seconds)
                 if name:
                     chosen.setdefault(sender.unit, {})[name] = sender
@@ -176,8 +173,3 @@ class Exchange:
             self._remark(f"The exchange {step.root} cannot be used: {error}.")
             return False
         return True
-
-
-def _due_date(directory: Any, unit: str) -> datetime | None:
-    with database.of_directory(directory).reading() as session:
-        return session.scalar(select(Assignment.duedate).filter_by(name=unit)) if session else None

@@ -1,0 +1,111 @@
+"""`autograder extend`: students' later due dates in a unit."""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .. import course
+from .console import fail, list_names, print_lines, remark
+from .options import Course, IdColumn, RosterFile, UnitName, class_folder, path_option
+
+if TYPE_CHECKING:  # nbgrader takes seconds to import
+    from ..gradebook.extensions import Extensions, Request
+
+
+def extend(
+    unit: UnitName,
+    students: Annotated[list[str] | None, typer.Argument(metavar="[STUDENT]...", help="The students' ids.")] = None,
+    until: Annotated[
+        str, typer.Option(metavar="DATE", help='Their due date, in the class\'s time zone: "2026-12-03 18:00".')
+    ] = "",
+    by: Annotated[
+        str, typer.Option(metavar="TIME", help="The time from the unit's due date to theirs: 2d, 36h, 90m.")
+    ] = "",
+    csv_file: Annotated[
+        Path | None, path_option("FILE", "A table with the columns student, and until or by.", "--csv")
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Take the students' extensions back.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="Print the unit's extensions, and change nothing.")] = False,
+    roster: RosterFile = None,
+    id_column: IdColumn = None,
+    course_folder: Course = None,
+) -> None:
+    """Give students a later due date in a unit, in place of an earlier extension; all of them or none."""
+    root = class_folder(course_folder).resolve()
+    names = list(dict.fromkeys(students or ()))
+    ways = [bool(until or by), csv_file is not None, remove, list_all]
+    if sum(ways) != 1 or bool(names) == bool(csv_file or list_all):
+        fail(
+            f"Give students and a date, `autograder extend {unit} STUDENT... --until DATE` or `--by TIME`; or one of "
+            "`--csv FILE`, `STUDENT... --remove` and `--list`."
+        )
+    from ..gradebook.extensions import Extensions, Request
+    from ..gradebook.lateness import exactly
+
+    course.unit(unit, root)
+    extensions = Extensions(root, unit, roster, id_column)
+    due = extensions.due
+    if list_all:
+        lines = (f"{student}  {due.in_zone(by)}  {exactly(by)}" for student, by in extensions.given.items())
+        print_lines([f"{unit}: due {due.in_zone()}, extensions: {len(extensions.given)}", *lines])
+        return
+    if remove:
+        _remove(extensions, unit, names)
+    else:
+        _give(extensions, unit, dict(_lines(csv_file)) if csv_file else dict.fromkeys(names, Request(until, by)))
+
+
+def _remove(extensions: "Extensions", unit: str, names: list[str]) -> None:
+    if without := [student for student in names if student not in extensions.given]:
+        fail(
+            f"{list_names(without)} has no extension in {unit}, so none was removed. `autograder extend {unit} --list` "
+            "prints those that there are."
+        )
+    extensions.put(dict.fromkeys(names))
+    _print_effect(unit, [f"{student}  {extensions.due.in_zone()}" for student in names])
+
+
+def _give(extensions: "Extensions", unit: str, requests: "dict[str, Request]") -> None:
+    from ..gradebook.lateness import exactly
+
+    extensions.refuse_unknown(requests)
+    new = {student: extensions.extension(student, request) for student, request in requests.items()}
+    extensions.put(new)
+    lines = []
+    for student, by in new.items():
+        before = extensions.given.get(student)
+        replaced = f"  (before: {exactly(before)})" if before and before != by else ""
+        lines.append(f"{student}  {extensions.due.in_zone(by)}  {exactly(by)}{replaced}")
+    _print_effect(unit, lines)
+
+
+def _print_effect(unit: str, lines: list[str]) -> None:
+    print_lines(lines)
+    remark(f"`autograder grade {unit}` puts this into penalties and pages.")
+
+
+def _lines(path: Path) -> Iterator[tuple[str, "Request"]]:
+    """Yield the students of a table with their extensions."""
+    from ..gradebook.extensions import Request
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        separator = max(",;\t", key=text.partition("\n")[0].count)
+        table = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, restval="", strict=True)
+        rows = [{str(name).strip().lower(): str(value).strip() for name, value in row.items()} for row in table]
+    except OSError as error:
+        fail(f"The table {path} cannot be read: {error.strerror}.")
+    except (UnicodeDecodeError, csv.Error) as error:
+        fail(f"The table {path} is no CSV file in UTF-8: {error}.")
+    columns = {name.strip().lower() for name in table.fieldnames or ()}
+    if "student" not in columns or not columns & {"until", "by"} or not rows:
+        fail(f"The table {path} needs a header with the columns student, and until or by; and a line for each student.")
+    students = [row["student"] for row in rows]
+    if repeated := sorted({student for student in students if students.count(student) > 1}):
+        fail(f"The table {path} has {list_names(repeated)} more than once.")
+    for row in rows:
+        yield row["student"], Request(row.get("until", ""), row.get("by", ""))

@@ -1,0 +1,121 @@
+"""A class's penalty for late submission: its rule in autograder.toml, and the points that a delay costs."""
+
+import re
+from datetime import timedelta
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+
+DAY = timedelta(days=1)
+_MOST = 1_000_000
+_DURATION = re.compile(r"(?:(\d{1,4})d)?\s*(?:(\d{1,5})h)?\s*(?:(\d{1,6})m)?", re.ASCII)
+
+
+def duration(text: str) -> timedelta | None:
+    """Return the duration in a text such as `2d`, `36h`, `90m` or `1d 12h`; None if the text is no duration."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or not any(match.groups()):
+        return None
+    days, hours, minutes = (int(digits or 0) for digits in match.groups())
+    return timedelta(days=days, hours=hours, minutes=minutes)
+
+
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The penalty of submissions that are later than this and no later than the next step."""
+
+    later_than: str
+    """A duration such as `12h` or `2d`; `0h` for any delay."""
+    percent: float | None = None
+    """Percentage of the score that is taken off."""
+    points: float | None = None
+    """Points that are taken off; given instead of `percent`."""
+
+    @property
+    def after(self) -> timedelta | None:
+        """The delay after which the step applies; None if `later_than` is no duration."""
+        return duration(self.later_than)
+
+    @property
+    def charge(self) -> float:
+        """The percentage or the points."""
+        return self.percent if self.percent is not None else self.points or 0.0
+
+
+class LatePenalty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The rule by which late submissions lose points, and the days that students may be late without a penalty.
+
+    Example: `LatePenalty("linear", percent_a_day=10).points(30.0, timedelta(hours=25))` is 6.0, for two days begun.
+    """
+
+    rule: Literal["none", "zero", "linear", "steps"]
+    """zero: a late submission gets 0 points. linear: each day begun costs the same. steps: see `Step`."""
+    percent_a_day: float | None = None
+    """For linear: percentage of the score that each day begun costs."""
+    points_a_day: float | None = None
+    """For linear: points that each day begun costs; given instead of `percent_a_day`."""
+    steps: tuple[Step, ...] = ()
+    """For steps: the penalties by delay, the shortest delay first."""
+    late_days: int = 0
+    """Days that each student may be late in all units together; spent in the order of the due dates."""
+
+    def fault(self) -> str:
+        """Return what is wrong with these settings; empty if they can be used."""
+        rates = [rate for rate in (self.percent_a_day, self.points_a_day) if rate is not None]
+        if self.rule != "linear" and rates:
+            return 'percent_a_day and points_a_day need rule = "linear"'
+        if self.rule == "linear" and (len(rates) != 1 or not 0 < rates[0] <= _MOST):
+            return 'rule = "linear" needs either percent_a_day or points_a_day, above 0'
+        if self.rule != "steps" and self.steps:
+            return 'steps need rule = "steps"'
+        if not 0 <= self.late_days <= _MOST:
+            return f"late_days must be from 0 to {_MOST}"
+        if self.late_days and self.rule == "none":
+            return 'late_days need a rule for submissions that are later still: "zero", "linear" or "steps"'
+        return self._fault_in_steps() if self.rule == "steps" else ""
+
+    def _fault_in_steps(self) -> str:
+        if not self.steps:
+            return 'rule = "steps" needs steps, such as [{ later_than = "0h", percent = 10 }]'
+        if wrong := next((step for step in self.steps if step.after is None), None):
+            return f"later_than = {wrong.later_than!r} is no duration; write days, hours or minutes, such as 2d or 12h"
+        if len({step.percent is None for step in self.steps}) > 1 or any(
+            (step.percent is None) == (step.points is None) for step in self.steps
+        ):
+            return "each step needs percent, or each needs points"
+        if not all(0 <= step.charge <= (_MOST if step.percent is None else 100) for step in self.steps):
+            return "percent must be from 0 to 100, and points from 0"
+        if any(one.charge >= next_.charge or one.after >= next_.after for one, next_ in pairwise(self.steps)):  # type: ignore[operator]
+            return "each step must be later than the one before, and cost more"
+        return ""
+
+    def points(self, score: float, late: timedelta) -> float:
+        """Return the points that a submission with this score loses, at most all of them. Late days are not used."""
+        if self.points_a_day is not None or any(step.points is not None for step in self.steps):
+            return min(self._charge(late), score)
+        return score * self._charge(late) / 100
+
+    def days_spent(self, late: timedelta, left: int) -> int:
+        """Return the number of late days that a submission takes, if the student has `left` days.
+
+        It takes the fewest days with which the penalty is as low as with all days that are left.
+        """
+        most = min(left, _days_begun(late))
+        lowest = self._charge(late - most * DAY)
+        return next(days for days in range(most + 1) if self._charge(late - days * DAY) == lowest)
+
+    def _charge(self, late: timedelta) -> float:
+        """Return the percentage of the score, or the points, that a delay costs."""
+        if late <= timedelta() or self.rule == "none":
+            return 0.0
+        if self.rule == "zero":
+            return 100.0
+        if self.percent_a_day is not None:
+            return min(100.0, self.percent_a_day * _days_begun(late))
+        if self.points_a_day is not None:
+            return self.points_a_day * _days_begun(late)
+        return next((step.charge for step in reversed(self.steps) if (step.after or timedelta()) < late), 0.0)
+
+
+def _days_begun(late: timedelta) -> int:
+    return max(0, -(-late // DAY))
