@@ -59,6 +59,8 @@ class ClassResult:
     marks: UnitMarks
     refused: list[NotGraded]
     """Folders and students that could not be graded."""
+    outdated: dict[str, list[str]]
+    """Students by unit whose late penalty there has changed, because late days were spent or given back."""
 
 
 def grade(
@@ -105,9 +107,11 @@ def grade(
                 on_step()
                 if repaired:
                     grading.record_findings(repaired)
-        marks = gradebook.marks()
+        marks, outdated = gradebook.marks(), gradebook.outdated_penalties()
     page = page_path(work.directory, unit, "<student>")
-    return ClassResult(grading.rows, conditions, page, database.of_directory(work.directory), marks, work.refused)
+    return ClassResult(
+        grading.rows, conditions, page, database.of_directory(work.directory), marks, work.refused, outdated
+    )
 
 
 class Grading:

@@ -132,6 +132,8 @@ def _summary(result: "ClassResult", class_report: str) -> Iterator[str]:
         yield f"Late penalty or roster entry changed, without grading again: {updated}."
     if waiting := result.marks.waiting:
         yield f"Answers for a person to read, in formgrader: {waiting}. Until then they count 0."
+    for unit, students in result.outdated.items():
+        yield f"LATE DAYS changed penalties in {unit}: {list_names(students)}. `autograder grade {unit}` records them."
     file = result.gradebook.file
     yield f"Gradebook: {relative_path(file) if file else result.gradebook}"
     yield f"Feedback pages: {relative_path(result.pages)}"

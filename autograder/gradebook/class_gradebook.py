@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Base, Gradebook, MissingEntry, Student, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import Assignment, Base, Gradebook, MissingEntry, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import Column, MetaData, String, Table, inspect, select
 from sqlalchemy.orm import Session
 
@@ -54,6 +54,7 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         """
         self._root = Path(directory.root)
         self._database = copy or database.of_directory(directory)
+        self._directory = directory
         self._unit = unit
         _create_if_missing(self._database)
         self._gradebook = Gradebook(self._database.address, directory.course_id)
@@ -119,6 +120,23 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
     def penalise(self, entry: Entry) -> bool:
         """Set the penalty for late submission by nbgrader's plugin; return whether that changes the points."""
         return entry.penalise(self._late_penalties)
+
+    def outdated_penalties(self) -> dict[str, list[str]]:
+        """Return by unit the students whose recorded penalty is not the present one; only if there are late days.
+
+        They are spent in the order of due dates, so a grade in one unit changes penalties in those due later.
+        """
+        if not self._late_penalties.has_late_days:
+            return {}
+        outdated: dict[str, list[str]] = {}
+        others = self._session.query(Assignment.name).filter(Assignment.name != self._unit)
+        for (unit,) in others.order_by(Assignment.duedate).all():
+            penalties = LatePenalties(self._directory, self._gradebook, unit)
+            cells = entry.find_cells(self._session, unit)
+            for student, its in entry.all_entries(self._session, cells).items() if cells else ():
+                if (its.penalty(penalties) or 0.0) != its.shown().late_penalty:
+                    outdated.setdefault(unit, []).append(student)
+        return outdated
 
     def history(self, kind: type[Record], student: str) -> list[Record]:
         """Return the student's attempts, or gradings that gave no mark (`kind`), oldest first."""

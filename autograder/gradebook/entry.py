@@ -150,10 +150,13 @@ class Entry:
 
     def penalise(self, penalties: LatePenalties) -> bool:
         """Set the penalty for late submission as it is now; return whether that changes the points."""
-        before = self.shown()
-        penalty = penalties.penalty(str(self._submission.student_id), before.score, self.late)
+        before, penalty = self.shown().late_penalty, self.penalty(penalties)
         self._notebook.late_submission_penalty = penalty
-        return (penalty or 0.0) != before.late_penalty
+        return (penalty or 0.0) != before
+
+    def penalty(self, penalties: LatePenalties) -> float | None:
+        """Return the penalty for late submission as it is now; None for none."""
+        return penalties.penalty(str(self._submission.student_id), self.shown().score, self.late)
 
     def shown(self) -> Shown:
         """Return the content of the feedback page."""

@@ -110,7 +110,7 @@ class Extensions:
         alike = {near for name in unknown for near in difflib.get_close_matches(name, self._known)}
         hint = f" Did you mean {_some(sorted(alike))}?" if alike else ""
         raise BadExtension(
-            f"{_some(unknown)} is neither on the roster nor in the gradebook.{hint} No extension was changed. Correct "
+            f"Neither on the roster nor in the gradebook: {_some(unknown)}.{hint} No extension was changed. Correct "
             "the id, or put the student on the roster."
         )
 

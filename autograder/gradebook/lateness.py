@@ -36,7 +36,10 @@ class LatePenalties:
             raise
         except Exception as error:  # the instructor's code, and its settings
             raise CourseProblem(f"The course's late submission plugin cannot be used: {_named(error)}.") from error
-        if not hasattr(self._plugin, "rule") and settings.of_late_penalty(Path(directory.root)):
+        rule = settings.of_late_penalty(Path(directory.root))
+        self.has_late_days = bool(rule and rule.late_days)
+        """True if penalties in one unit depend on the lateness in others."""
+        if rule and not hasattr(self._plugin, "rule"):
             raise CourseProblem(
                 f"{FILE} has a [late_penalty], and nbgrader_config.py names the plugin {type(self._plugin).__name__}, "
                 "which does not read it. Take one of them out."
