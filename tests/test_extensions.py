@@ -272,6 +272,11 @@ def test_gradebook_table_page_export_and_dry_run_agree_with_the_model(changing, 
 # --- an extension before there is a submission
 
 
+def _has_unit(root):
+    for folder in ("source", "release"):
+        shutil.copytree(REPOSITORY / folder / UNIT, root / folder / UNIT)
+
+
 def formgrader(root):
     """What formgrader shows of the unit: who submitted, the average, and the page of the student `nobody`."""
     api = NbGraderAPI(course_directory(root))
@@ -287,6 +292,7 @@ def formgrader(root):
 
 
 def test_an_extension_alone_looks_like_no_submission(root, recorded):
+    _has_unit(root)
     before, kept = formgrader(root), recorded.grade(root).marks
     Extensions(root, UNIT).put({"nobody": 2 * DAY})
     assert Extensions(root, UNIT).given == {"nobody": 2 * DAY}
@@ -321,8 +327,7 @@ def test_the_extension_counts_for_the_submission_that_comes(root, recorded, comm
     if command == "autograder grade":
         recorded.grade(root)
     else:
-        for folder in ("source", "release"):
-            shutil.copytree(REPOSITORY / folder / UNIT, root / folder / UNIT)
+        _has_unit(root)
         done = forked_command.run("nbgrader", "autograde", UNIT, "--student", "nobody", cwd=root)
         assert done.returncode == 0, done.stderr
     with gradebook(root) as book:
