@@ -4,10 +4,13 @@ import os
 import pwd
 import shutil
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from nbgrader.api import Gradebook
 
+from autograder.gradebook.extensions import Extensions
 from tests import REPOSITORY
 
 from . import forked_command
@@ -147,6 +150,19 @@ def test_the_newest_is_collected_whatever_zones_are_called(course, first, second
     collect(course)
     assert collected(course) == "new"
     assert (course / "submitted" / ME / UNIT / "timestamp.txt").read_text() == second
+
+
+@pytest.mark.parametrize(("days", "counts"), [(None, "old"), (1, "new")])
+def test_before_the_due_date_means_the_students_own(course, days, counts):
+    with Gradebook(f"sqlite:///{course}/gradebook.db", "attention") as gradebook:
+        gradebook.add_assignment(UNIT, duedate="2026-11-01 18:00 UTC")
+        gradebook.add_student(ME)
+    if days:
+        Extensions(course, UNIT).put({ME: timedelta(days=days)})
+    hand_in(course, ME, EARLY, "old")
+    hand_in(course, ME, LATE, "new")
+    collect(course, "--before-duedate")
+    assert collected(course) == counts
 
 
 def test_a_timestamp_that_is_none_is_replaced(course):

@@ -2,11 +2,12 @@
 
 import os
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from autograder.gradebook.extensions import Extensions
 from autograder.serving import exchange, inbound
 from autograder.serving.exchange import Exchange
 from autograder.serving.released_pages import SHOWN
@@ -193,11 +194,13 @@ def test_with_before_duedate_a_late_folder_counts_only_without_an_earlier_one(co
     due = datetime(2026, 1, 2, 12, tzinfo=UTC)
     with opened_gradebook(collecting.root) as gradebook:
         gradebook.update_or_create_assignment(UNIT, duedate=f"{due:%Y-%m-%d %H:%M:%S} UTC")
-    for student, moments in {"ada": (FIRST, SECOND), "bo": (SECOND, THIRD)}.items():
+        gradebook.update_or_create_student("cy")
+    Extensions(collecting.root, UNIT).put({"cy": timedelta(days=1)})
+    for student, moments in {"ada": (FIRST, SECOND), "bo": (SECOND, THIRD), "cy": (FIRST, SECOND)}.items():
         for moment in moments:
             submit(collecting.root, student, b"{}", moment)
     collecting.round()
-    assert collecting.collected() == {"ada": FIRST, "bo": THIRD}
+    assert collecting.collected() == {"ada": FIRST, "bo": THIRD, "cy": SECOND}
 
 
 def test_while_a_students_submission_is_graded_the_next_one_waits(collecting):

@@ -62,7 +62,7 @@ def extend(
 def _remove(extensions: "Extensions", unit: str, names: list[str]) -> None:
     if without := [student for student in names if student not in extensions.given]:
         fail(
-            f"{list_names(without)} has no extension in {unit}, so none was removed. `autograder extend {unit} --list` "
+            f"Without an extension in {unit}: {list_names(without)}. None was removed. `autograder extend {unit} --list` "
             "prints those that there are."
         )
     extensions.put(dict.fromkeys(names))

@@ -107,7 +107,9 @@ class Extensions:
         unknown = [student for student in students if student not in self._known]
         if not unknown:
             return
-        alike = {near for name in unknown for near in difflib.get_close_matches(name, self._known)}
+        by_letters = {student.lower(): student for student in self._known}
+        near = (difflib.get_close_matches(name.lower(), by_letters) for name in unknown)
+        alike = {by_letters[letters] for names in near for letters in names}
         hint = f" Did you mean {_some(sorted(alike))}?" if alike else ""
         raise BadExtension(
             f"Neither on the roster nor in the gradebook: {_some(unknown)}.{hint} No extension was changed. Correct "
