@@ -278,7 +278,7 @@ def _has_unit(root):
 
 
 def formgrader(root):
-    """What formgrader shows of the unit: who submitted, the average, and the page of the student `nobody`."""
+    """Return formgrader's list of submissions, its averages, and the page of the student `nobody`."""
     api = NbGraderAPI(course_directory(root))
     (notebook,) = api.get_notebooks(UNIT)
     return {
@@ -357,7 +357,7 @@ def test_another_unit_whose_penalties_late_days_changed_is_named(root, recorded)
 
 
 def extend(root, *arguments):
-    """What the command prints, and the extensions afterwards."""
+    """Return the exit status of `autograder extend`, its output and its messages."""
     done = forked_command.run("autograder", "extend", *arguments, "--course", root, cwd=root)
     return done.returncode, done.stdout, " ".join(done.stderr.split())
 
@@ -393,7 +393,7 @@ NO_COMMAND = "Give students and a date, `autograder extend"
         ([UNIT, "s0", "--until", "2026-07-01 16:30 UTC", "--by", "1d"], "Give either until, such as"),
         ([UNIT, "s0", "--by", "two days"], "`two days` is no extension. Write days, hours or minutes"),
         ([UNIT, "s0", "--by", "0d"], "`0d` is no extension"),
-        ([UNIT, "s0", "S1", "nobdy", "--by", "1d"], "in the gradebook: S1, nobdy. Did you mean nobody, s0, s1"),
+        ([UNIT, "s0", "S1", "nobdy", "--by", "1d"], "in the gradebook: S1, nobdy. Did you mean nobody, s1?"),
         ([UNIT, "s0", "s3", "s1", "--remove"], f"Without an extension in {UNIT}: s0, s1. None was removed."),
         (["dot_product", "s0", "--by", "1d"], "dot_product_attention"),
         (["self_attention", "s0", "--by", "1d"], "self_attention has no due date that could be extended. Set one:"),

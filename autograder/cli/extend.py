@@ -34,7 +34,7 @@ def extend(
     id_column: IdColumn = None,
     course_folder: Course = None,
 ) -> None:
-    """Give students a later due date in a unit, in place of an earlier extension; all of them or none."""
+    """Give students a later due date in a unit. It replaces an earlier extension."""
     root = class_folder(course_folder).resolve()
     names = list(dict.fromkeys(students or ()))
     ways = [bool(until or by), csv_file is not None, remove, list_all]
@@ -62,8 +62,8 @@ def extend(
 def _remove(extensions: "Extensions", unit: str, names: list[str]) -> None:
     if without := [student for student in names if student not in extensions.given]:
         fail(
-            f"Without an extension in {unit}: {list_names(without)}. None was removed. `autograder extend {unit} --list` "
-            "prints those that there are."
+            f"Without an extension in {unit}: {list_names(without)}. None was removed. "
+            f"`autograder extend {unit} --list` prints all extensions."
         )
     extensions.put(dict.fromkeys(names))
     _print_effect(unit, [f"{student}  {extensions.due.in_zone()}" for student in names])

@@ -66,7 +66,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     handing_in: HandingIn = HandingIn()
     roster: RosterSettings = RosterSettings()
     late_penalty: LatePenalty | None = None
-    """None if nbgrader_config.py names the penalty, or if there is none."""
+    """None if late submissions lose nothing, or if nbgrader_config.py sets the penalty."""
     check: str = CHECK
     """Name of the module that students import `check` from."""
     forbids: tuple[str, ...] = ()

@@ -59,7 +59,7 @@ class Shown(msgspec.Struct):
     is_past_due: bool = False
     """True if the due date with the student's extension has passed: the page then shows the edits of repairs."""
     extension: str = ""
-    """Text of the student's extension, such as `2 days`; empty if there is none."""
+    """Text of the student's extension, such as `2 days`; empty without an extension."""
 
     @property
     def score(self) -> float:

@@ -1,7 +1,7 @@
 """Students' later due dates, in nbgrader's own column: the time from the unit's due date to the student's.
 
-nbgrader stores an extension with the submission. A student who has submitted nothing yet gets a row without notebooks,
-which all that counts or lists submissions passes over. The row's extension moves on to the submission when it comes.
+nbgrader stores an extension with the submission. Before a student's first submission, the row has no notebooks.
+All code that counts or lists submissions ignores these rows. The extension moves on to the submission when it comes.
 """
 
 import difflib

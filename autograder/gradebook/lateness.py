@@ -94,7 +94,7 @@ def late_days_left(session: Session, rule: LatePenalty, student: str, unit: str)
 
 
 def extension_in_words(submission: Any) -> str:
-    """Return a submission's extension as exact text; empty if there is none, or no due date."""
+    """Return a submission's extension as exact text; empty without an extension or a due date."""
     return exactly(submission.extension or timedelta()) if due(submission) else ""
 
 
