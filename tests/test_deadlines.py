@@ -330,7 +330,7 @@ def test_changes_of_a_run_and_of_a_dry_run_are_printed(root, recorded):
     assert [str(line) for line in changes_in_lines(UNIT, recorded.preview(root).changes)] == [
         f"{UNIT}: the grades of 1 student would change",
         "early  first_name  early -> Eve  changed on the roster",
-        f"late  late penalty  {FULL} -> 0  not late",
+        f"late  late penalty  {FULL} -> 0  not late, extended by 1 hour",
     ]
     result = recorded.grade(root)
     said = "\n".join(map(str, class_in_lines(course.unit(UNIT, root), result)))
