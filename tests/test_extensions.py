@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 import nbformat
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nbgrader.api import Gradebook, SubmittedAssignment
 from nbgrader.apps.api import NbGraderAPI
@@ -130,6 +130,11 @@ SUBMITTED = st.tuples(
 """Days until the due date, if there is one; the extension; the delay after the unit's due date; the score."""
 
 
+IN_TIME = (None, timedelta(), None, 0.0)
+EXTENDED_PAST_THE_NEXT = [(0, 5 * DAY, 6 * DAY, 10.0), (2, timedelta(), DAY, 7.0), IN_TIME, IN_TIME]
+
+
+@example(LatePenalty("linear", percent_a_day=10.0, late_days=1), EXTENDED_PAST_THE_NEXT)
 @given(rules(), st.lists(SUBMITTED, min_size=4, max_size=4))
 @settings(max_examples=40)
 def test_late_days_are_spent_in_the_order_of_due_dates(four_units, rule, submitted):
