@@ -28,7 +28,10 @@ from . import forked_command
 from .recorded_class import UNIT, hand_in
 from .test_deadlines import DUE, FULL, HALF, RIGHT, WRONG, ZERO, OfEachFile, due_is, gradebook, roster_is, settings_are
 
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
+    pytest.mark.filterwarnings("ignore:Generating overly large repr"),  # of the recorded class, if an example fails
+]
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 STAMP = "%Y-%m-%d %H:%M:%S UTC"
 SETTINGS = 'percent_a_day = 10\nrule = "linear"'
