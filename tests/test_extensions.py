@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 import nbformat
@@ -494,3 +494,18 @@ def test_a_penalty_that_is_set_twice_is_refused(root, recorded, of_nbgrader, mes
     (root / "autograder.toml").write_text(f"[late_penalty]\n{SETTINGS}\n")
     with pytest.raises(CourseProblem, match=re.escape(message)):
         recorded.grade(root)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-07-08 18:00", datetime(2026, 7, 8, 16)),
+        ("2026-07-08 18:00 UTC", datetime(2026, 7, 8, 18)),
+        ("2026-10-25 02:30", None),
+    ],
+)
+def test_a_due_date_is_in_the_class_s_time_zone(root, text, moment):
+    done = forked_command.run("nbgrader", "db", "assignment", "add", UNIT, "--duedate", text, cwd=root)
+    assert ("twice or never" in done.stderr) == (done.returncode != 0) == (moment is None)
+    with gradebook(root) as book:
+        assert book.find_assignment(UNIT).duedate == (moment or DUE)

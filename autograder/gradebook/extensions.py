@@ -98,7 +98,7 @@ class Extensions:
         if due is None:
             raise BadExtension(
                 f"{unit} has no due date that could be extended. Set one: nbgrader db assignment add {unit} --duedate "
-                '"2026-12-01 18:00 UTC".'
+                '"2026-12-01 18:00".'
             )
         self.due = DueDate(due, zone)
 

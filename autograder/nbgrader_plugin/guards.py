@@ -5,6 +5,7 @@
 - It puts the course's path into globs (`[`, `*`, `?`), into regular expressions (`(`, `+`, if a folder of the course
   is given by its whole path) and into the address of a database (`%`, `?`).
 - It neither counts nor completes a row of the gradebook that has only an extension, as that of no submission.
+- It reads a due date without a zone in UTC, though it shows due dates in the class's time zone.
 - It takes a unit for generated that is in `release/`, where a course has it from the start, even if the gradebook does
   not know it.
 
@@ -26,6 +27,7 @@ from nbgrader import utils
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import api
 from nbgrader.apps.api import NbGraderAPI
+from nbgrader.apps.dbapp import DbAssignmentAddApp
 from nbgrader.converters import Autograde, GenerateAssignment, base
 from nbgrader.converters.base import BaseConverter, NbGraderException
 from nbgrader.coursedir import CourseDirectory
@@ -54,6 +56,7 @@ _nbgraders_parse_utc = utils.parse_utc
 _nbgraders_submitted_students = NbGraderAPI.get_submitted_students
 _nbgraders_format_path = CourseDirectory.format_path
 _nbgraders_update_or_create = Gradebook.update_or_create_submission
+_nbgraders_add_assignment = DbAssignmentAddApp.start
 _nbgraders_start: Callable[..., None] = exchange.Exchange.start
 _tornados_format = LogFormatter.format
 _OF_ONE_STUDENT: dict[str, Callable[..., Any]] = {
@@ -83,6 +86,7 @@ def guard() -> None:
     Gradebook.update_or_create_submission = _update_or_create_submission
     for name, method in _AVERAGES.items():
         setattr(Gradebook, name, _average(method))
+    DbAssignmentAddApp.start = _add_assignment
     BaseConverter.init_assignment = _init_assignment
     GenerateAssignment.init_destination = _init_destination
     Autograde.init_notebooks = _init_notebooks
@@ -148,6 +152,17 @@ def _parse_utc(text: Any) -> Any:
     if len(words) == 3 and words[2].isalpha() and gettz(words[2]) is None:
         raise ValueError(f"{text!r} has an unknown time zone. Write an offset, such as +0200, or UTC.")
     return _nbgraders_parse_utc(text)
+
+
+def _add_assignment(self: Any) -> None:
+    """Read a due date without a zone in the class's time zone, and not in UTC as nbgrader does."""
+    written = (self.duedate or "").encode()
+    moment = time_in(written, StampFormat.of_course(self.coursedir))
+    if moment is None and time_in(written) is not None:
+        self.fail(f"Clocks in the class's time zone show {self.duedate} twice or never. Add the offset, such as +0200.")
+    if moment is not None:
+        self.duedate = f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    _nbgraders_add_assignment(self)
 
 
 def _existing_timestamp(self: Any, dest_path: str) -> datetime | None:
