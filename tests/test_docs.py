@@ -95,12 +95,14 @@ def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
 
     The last, which never ends, runs until there is the page of one who hands in then.
     """
-    make, release, due, collect, grade, report, back, serve = blocks("instructor.md")
+    make, release, due, extend, collect, grade, report, back, serve = blocks("instructor.md")
     instructor, course = Typing(tmp_path / "kit"), tmp_path / "autumn"
     for block in (make, release, due):
         instructor.types(block)
     assert instructor.folder == course
     (course / "roster.csv").write_text("id,first_name\namara,Amara\nchiara,Chiara\ndmitri,Dmitri\nnoor,Noor\n")
+    (course / "extensions.csv").write_text("student,by\ndmitri,1d\n")
+    instructor.types(extend)
     with (course / "nbgrader_config.py").open("a") as settings:  # one account hands in for all
         settings.write("c.ExchangeCollect.check_owner = False\n")
     hand_in(course, "amara", "chiara")
