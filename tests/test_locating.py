@@ -15,7 +15,7 @@ from autograder.core.run_trace import MAX_MADE, Run, RunTracer, TracedTensor, pa
 from autograder.graders.decoding import decode_trace
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
-from autograder.tracing.locating import locate
+from autograder.tracing.fault_search import locate_fault
 
 from .located.edits import right_sources
 from .located.measure import FILE, defined, run_of
@@ -31,7 +31,7 @@ def known(unit, exercise):
 def located(unit, exercise, source):
     answer = defined(unit, exercise, source)
     found = (
-        locate(right, lambda new, case=case: run_of(answer, case, new))
+        locate_fault(right, lambda new, case=case: run_of(answer, case, new))
         for case, right in known(unit, exercise)
         if right
     )
@@ -43,7 +43,7 @@ def test_of_a_right_answer_nothing_is_said(key):
     unit, exercise, _ = key
     answer = defined(unit, exercise, right_sources()[key])
     for case, right in known(unit, exercise):
-        assert right is None or locate(right, lambda new, case=case: run_of(answer, case, new)) is None
+        assert right is None or locate_fault(right, lambda new, case=case: run_of(answer, case, new)) is None
 
 
 HEADS = right_sources()["multi_head_attention", "MultiHeadAttention", "MultiHeadAttention"]
@@ -80,17 +80,17 @@ def test_a_dropped_mask_is_missed_where_it_is_needed():
     wrong = CAUSAL.replace(masking, "pass")
     found = located("causal_attention", "CausalAttention", wrong)
     assert found.step == "weights"
-    assert found.how == "missing"
+    assert found.kind == "missing"
     begins, ends = (wrong.splitlines()[line - 1] for line in found.lines)
     assert "scores = queries @ keys" in begins
     assert "softmax" in ends
-    assert list(found.right_so_far)[:3] == ["mask", "queries", "keys"]
+    assert list(found.right_steps)[:3] == ["mask", "queries", "keys"]
 
 
 def test_what_is_made_and_not_used_is_told_with_the_line_that_should_use_it():
     wrong = CAUSAL.replace("scores = scores.masked_fill(", "scores.masked_fill(")
     found = located("causal_attention", "CausalAttention", wrong)
-    assert found.how == "unused"
+    assert found.kind == "unused"
     made, user = (wrong.splitlines()[line - 1].strip() for line in found.lines)
     assert made.startswith("scores.masked_fill(")
     assert "softmax" in user
@@ -300,7 +300,7 @@ def test_a_run_of_strange_numbers_tells_nothing(number):
         for n in range(MAX_MADE)
     ]
     run = Run(made, torch.full((5, 4), number), None, (FILE, 1))
-    assert locate(right, lambda _: run) is None
+    assert locate_fault(right, lambda _: run) is None
 
 
 def test_what_is_computed_to_print_a_tensor_is_not_taken_for_a_step():
@@ -353,6 +353,6 @@ def test_a_way_that_lies_too_often_is_not_told():
     def again(new):
         return run_of(answer, case, new)
 
-    assert locate(right, again).lines == (line,)
-    quiet = replace(case, untold=frozenset({locate(right, again).how}))
-    assert locate(replace(right, case=quiet), again) is None
+    assert locate_fault(right, again).lines == (line,)
+    quiet = replace(case, unreported=frozenset({locate_fault(right, again).kind}))
+    assert locate_fault(replace(right, case=quiet), again) is None

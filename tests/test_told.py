@@ -10,8 +10,8 @@ from autograder.graders.collection import collect
 from autograder.grading import examiner, reference_trace
 from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.grading.trace_cases import trace_cases
-from autograder.tracing.locating import locate
-from autograder.tracing.told import told
+from autograder.tracing.explain import explain
+from autograder.tracing.fault_search import locate_fault
 
 from .located.edits import right_sources
 from .located.measure import defined, run_of
@@ -26,10 +26,10 @@ def said(unit, exercise, source):
     answer, lines = defined(unit, exercise, source), source.splitlines()
     for case in trace_cases(unit, exercise):
         known = reference_trace.reference_trace(unit, case)
-        found = locate(known, lambda new, case=case: run_of(answer, case, new))
+        found = locate_fault(known, lambda new, case=case: run_of(answer, case, new))
         if not known.is_right(run_of(answer, case, {})):
             assert found, "no line is told"
-            return told(found, case, lambda _: lines)
+            return explain(found, case, lambda _: lines)
     raise AssertionError("it is right")
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ..student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, read_unit
-from ..student_check.written_values import USUAL, unpack_numbers
-from ..tracing.reference import TOLERANCE
-from ..tracing.written_reference import numbers_in
+from ..student_check.written_values import USUAL
+from ..student_check.written_values import unpack_numbers as unpack_values
+from ..tracing.reference import TOLERANCE, unpack_numbers
 
 
 def is_up_to_date(built: Path, present: Path) -> bool:
@@ -58,5 +58,5 @@ def _alike(one: Any, other: Any, close: _Close) -> bool:
 
 
 def _with_numbers(tensor: dict[str, Any], *, is_step: bool) -> dict[str, Any]:
-    numbers = numbers_in(tensor).tolist() if is_step else unpack_numbers(tensor["packed"], tensor.get("dtype", USUAL))
+    numbers = unpack_numbers(tensor).tolist() if is_step else unpack_values(tensor["packed"], tensor.get("dtype", USUAL))
     return {**tensor, "packed": numbers}

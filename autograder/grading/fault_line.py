@@ -24,9 +24,9 @@ from ..graders.sandboxed import SandboxedNotebook
 from ..report import ExerciseReport, FaultLocation
 from ..sandbox.failures import Crashed, SandboxLost, TimedOut
 from ..student_check.fault_location import WAYS, explain_aspect
-from ..tracing.locating import locate
+from ..tracing.explain import Source, explain, line_of
+from ..tracing.fault_search import locate_fault
 from ..tracing.reference import TraceCase
-from ..tracing.told import Source, line_of, told
 from .examiner import Finding
 from .messages import readable
 from .reference_trace import reference_trace
@@ -104,10 +104,10 @@ def fault_line(unit: str, exercise: str, backend: Backend, source: Source) -> Fa
         first = _trace(backend, case, {})
         if right.is_right(first):
             continue
-        located = locate(right, partial(_trace_again, backend, case, first))
-        if located is None or not all(line_of(source(located.file), line) for line in located.lines):
+        fault = locate_fault(right, partial(_trace_again, backend, case, first))
+        if fault is None or not all(line_of(source(fault.file), line) for line in fault.lines):
             return None  # the fault may be in another cell
-        return FaultLocation(list(located.lines), told(located, case, source), located.step)
+        return FaultLocation(list(fault.lines), explain(fault, case, source), fault.step)
     return None
 
 

@@ -2,7 +2,7 @@
 
 Right are all tensors of the solution and of the alternative solutions. The solution's own variables name its steps. The
 student check finds a faulty line without a solution: the release holds these tensors as numbers, and no code.
-`tracing.written_reference` reads them.
+`tracing.reference` reads them.
 """
 
 import base64
@@ -19,9 +19,23 @@ import torch
 
 from .. import catalogue
 from ..core.arguments import tensors_in
-from ..core.run_trace import Run, RunTracer, TracedTensor, prepare_call, trace_run
-from ..tracing.reference import Reference, Right, TraceCase, all_before, comparable, distinct, is_mask, parts_of, same
-from ..tracing.written_reference import BY_HAND, LARGEST, OUT_OF_SCALE, given_in, read_tensor
+from ..core.run_trace import TracedTensor, Run, RunTracer, prepare_call, trace_run
+from ..tracing.reference import (
+    LARGEST_COUNT,
+    SOFTMAX_STEPS,
+    SPECIAL_COUNTS,
+    Reference,
+    RightTensor,
+    TraceCase,
+    comparable,
+    find_ancestors,
+    has_same_values,
+    input_tensors,
+    is_mask,
+    read_tensor,
+    slices_of,
+    without_duplicates,
+)
 from .released_steps import as_json
 from .trace_cases import trace_cases
 
@@ -48,17 +62,17 @@ def reference_trace(unit: str, case: TraceCase, *, without: str = "") -> Referen
     result = [one.detach().double() for one in tensors_in(run.result)]
     if run.error is not None or not result:
         return None
-    own = [Right(made.values, made.operator, n, names.get(n, "")) for n, made in enumerate(run.made)]
+    own = [RightTensor(made.values, made.operator, n, names.get(n, "")) for n, made in enumerate(run.made)]
     rights = [*own]
     for answer in catalogue.right_answers(unit).values():
         if answer.exercise == case.exercise and answer.name != without:
-            rights += [Right(made.values, made.operator) for made in _tensors_of(answer.answer, case)]
-    rights = distinct([*rights, *_softmax_by_hand(run.made), *_joined(result)])
-    given = given_in(case)
+            rights += [RightTensor(made.values, made.operator) for made in _tensors_of(answer.answer, case)]
+    rights = without_duplicates([*rights, *_softmax_by_hand(run.made), *_joined(result)])
+    given = input_tensors(case)
     # Inputs come first, so that copies of them do not replace them.
-    rights = [*(Right(one, "given") for one in given), *rights]
-    before = all_before(run.made)
-    everything = distinct([*rights, *parts_of(rights)])
+    rights = [*(RightTensor(one, "given") for one in given), *rights]
+    before = find_ancestors(run.made)
+    everything = without_duplicates([*rights, *slices_of(rights)])
     scaled = _scaled_early(own, given, before)
     return Reference(case, result, everything, before, _inputs(own, run.made, everything), scaled)
 
@@ -99,7 +113,7 @@ def _trace_solution(solution: Any, case: TraceCase) -> tuple[Run, dict[int, str]
         sys.settrace(before)
 
 
-def _inputs(own: list[Right], made: Sequence[TracedTensor], stored: list[Right]) -> dict[int, list[int]]:
+def _inputs(own: list[RightTensor], made: Sequence[TracedTensor], stored: list[RightTensor]) -> dict[int, list[int]]:
     """Return the stored inputs of each tensor, without masks and single elements."""
     numbers = {right.number for right in stored}
     return {
@@ -108,9 +122,9 @@ def _inputs(own: list[Right], made: Sequence[TracedTensor], stored: list[Right])
     }
 
 
-def _softmax_by_hand(made: Sequence[TracedTensor]) -> list[Right]:
+def _softmax_by_hand(made: Sequence[TracedTensor]) -> list[RightTensor]:
     """Return the tensors from which a softmax is made if it is written out."""
-    rights: list[Right] = []
+    rights: list[RightTensor] = []
     for one in made:
         if one.operator != "_softmax" or not one.inputs:
             continue
@@ -121,17 +135,23 @@ def _softmax_by_hand(made: Sequence[TracedTensor]) -> list[Right]:
             exponentials = shifted.exp()
             if not bool(exponentials.isinf().any()):
                 sums = exponentials.sum(dim=-1, keepdim=True)
-                rights += [Right(shifted, "sub"), Right(exponentials, "exp"), Right(sums, "sum")]
+                rights += [RightTensor(shifted, "sub"), RightTensor(exponentials, "exp"), RightTensor(sums, "sum")]
     return rights
 
 
-def _joined(result: list[torch.Tensor]) -> list[Right]:
+def _joined(result: list[torch.Tensor]) -> list[RightTensor]:
     """Return several results as one tensor: queries, keys and values are often split from one product."""
     leading = {one.shape[:-1] for one in result}
-    return [Right(torch.cat(result, dim=-1), "cat")] if len(result) > 1 and len(leading) == 1 and all(leading) else []
+    return (
+        [RightTensor(torch.cat(result, dim=-1), "cat")]
+        if len(result) > 1 and len(leading) == 1 and all(leading)
+        else []
+    )
 
 
-def _scaled_early(own: list[Right], given: list[torch.Tensor], before: dict[int, frozenset[int]]) -> list[torch.Tensor]:
+def _scaled_early(
+    own: list[RightTensor], given: list[torch.Tensor], before: dict[int, frozenset[int]]
+) -> list[torch.Tensor]:
     """Return the inputs of tensors that the solution scales, scaled already by the same factor or by its root."""
     scaled: list[torch.Tensor] = []
     for number, one in enumerate(own):
@@ -155,7 +175,7 @@ def _constant_factor(one: torch.Tensor, other: torch.Tensor) -> float | None:
         return None
     finite = one.isfinite() & (one != 0)
     ratio = (other / one)[finite]
-    if not len(ratio) or not same(ratio, ratio[0].expand_as(ratio)):
+    if not len(ratio) or not has_same_values(ratio, ratio[0].expand_as(ratio)):
         return None
     return float(ratio[0])
 
@@ -163,7 +183,7 @@ def _constant_factor(one: torch.Tensor, other: torch.Tensor) -> float | None:
 def written_traces(unit: str, exercise: str) -> Written:
     """Return the trace cases of an exercise as JSON, each with its reference trace. An exercise may have no case."""
     traces = [(case, reference_trace(unit, case)) for case in trace_cases(unit, exercise)]
-    operators = sorted({right.operator for _, trace in traces if trace for right in trace.rights})
+    operators = sorted({right.operator for _, trace in traces if trace for right in trace.tensors})
     cases = [_Writer(trace, operators).case() if trace else {**_call(case), "silent": True} for case, trace in traces]
     return {"operators": operators, "cases": cases}
 
@@ -175,8 +195,8 @@ def _call(case: TraceCase) -> Written:
         call["parameters"] = {name: dict(rule) for name, rule in (case.rules or {}).items()}
     if case.through:
         call["through"] = list(case.through)
-    if case.untold:
-        call["untold"] = sorted(case.untold)
+    if case.unreported:
+        call["untold"] = sorted(case.unreported)
     return call
 
 
@@ -190,28 +210,28 @@ class _Writer:
     def __init__(self, trace: Reference, operators: Sequence[str]) -> None:
         self._trace = trace
         self._operators = operators
-        self._given = given_in(trace.case)
-        self._read: list[Right] = []
+        self._given = input_tensors(trace.case)
+        self._read: list[RightTensor] = []
 
     def case(self) -> Written:
-        rights = [written for one in self._trace.rights if not one.is_part and (written := self._right(one))]
-        numbers = range(len(self._trace.before))
+        rights = [written for one in self._trace.tensors if not one.is_slice and (written := self._right(one))]
+        numbers = range(len(self._trace.ancestors))
         return {
             **_call(self._trace.case),
             "rights": rights,
-            "result": [self._tensor(one) for one in self._trace.result],
-            "before": [sorted(self._trace.before[number]) for number in numbers],
+            "result": [self._tensor(one) for one in self._trace.results],
+            "before": [sorted(self._trace.ancestors[number]) for number in numbers],
             "inputs": [self._trace.inputs[number] for number in numbers],
             "scaled": self._scaled(),
         }
 
-    def _right(self, right: Right) -> Written | None:
+    def _right(self, right: RightTensor) -> Written | None:
         is_of_alternative = right.number is None and not right.step
         if is_of_alternative and any(_is_near(one.values, right.values, _EQUAL) for one in self._read):
             return None
         written = self._tensor(right.values)
         values = read_tensor(written, self._given, self._read)
-        self._read.append(Right(values, right.operator, right.number, right.step))
+        self._read.append(RightTensor(values, right.operator, right.number, right.step))
         written["operator"] = self._operators.index(right.operator)
         if right.number is not None:
             written["number"] = right.number
@@ -236,14 +256,14 @@ class _Writer:
             yield from ({**source, **form} for form in _rearranged(tensor, values))
         for source, tensor in sources:
             yield from ({**source, **form} for form in ways_to_fill(tensor, values))
-            yield from ({**source, "by hand": way} for way in BY_HAND if tensor.dim() == values.dim())
+            yield from ({**source, "by hand": way} for way in SOFTMAX_STEPS if tensor.dim() == values.dim())
         for source, tensor in sources:
             yield from ({**source, **form} for form in _parts(tensor, values))
 
     def _scaled(self) -> list[tuple[int, float]]:
         """Return each scaled tensor as the number of a written tensor and a factor."""
         scaled: list[tuple[int, float]] = []
-        for wanted in self._trace.scaled:
+        for wanted in self._trace.prescaled:
             if any(_is_near(self._read[of].values.squeeze() * by, wanted, _CLOSE) for of, by in scaled):
                 continue
             for of, one in enumerate(self._read):
@@ -320,16 +340,16 @@ def _sums(values: torch.Tensor) -> tuple[float, float, float, int]:
 
 
 def packed_numbers(values: torch.Tensor) -> Written:
-    """Return the elements as text: 24 bits each, or float32 if these are too coarse. `numbers_in` reads them."""
+    """Return the elements as text: 24 bits each, or float32 if these are too coarse. `unpack_numbers` reads them."""
     flat = values.flatten().double()
     is_number = flat.isfinite()
     numbers = flat[is_number]
-    unit = float(numbers.abs().max()) / LARGEST if len(numbers) and bool(numbers.any()) else 1.0
+    unit = float(numbers.abs().max()) / LARGEST_COUNT if len(numbers) and bool(numbers.any()) else 1.0
     counts = (flat.nan_to_num(0.0, 0.0, 0.0) / unit).round().long()
     near = torch.minimum(_DIGITS * numbers.abs(), _CLOSE * (1 + numbers.abs()) / 2)
     if bool(((counts * unit)[is_number] - numbers).abs().gt(near).any()):
         return {"shape": list(values.shape), "packed": _text(flat.float().view(torch.uint8))}
-    for count, special in OUT_OF_SCALE.items():
+    for count, special in SPECIAL_COUNTS.items():
         counts[flat.isnan() if math.isnan(special) else flat == special] = count
     places = (counts + 2**23)[:, None] >> torch.tensor([0, 8, 16])
     return {"shape": list(values.shape), "unit": unit, "packed": _text((places & 255).to(torch.uint8))}

@@ -8,7 +8,7 @@ that a trace tells one dimension from another. The course lists the sizes among 
 - `CLASSES`: by exercise, the arguments of the constructor and those of the call.
 - `THROUGH`: for a class whose instances are not called, the method that is called, and the attributes read afterwards.
 - `SILENT`: exercises whose wrong values have no reported line. Only lost aspects are searched, such as a gradient.
-- `UNTOLD`: by exercise, the values of `Located.how` that are not reported because they often name a wrong line.
+- `UNTOLD`: by exercise, the values of `LocatedFault.kind` that are not reported because they often name a wrong line.
 
 The first case on which an answer goes wrong is the one that is reported.
 """
@@ -56,7 +56,7 @@ def trace_cases(unit: str, exercise: str) -> list[TraceCase]:
     sizes = content.module(f"{content.HIDDEN}.{_TABLE}")
     about: dict[str, Any] = {
         "is_silent": exercise in sizes.SILENT,
-        "untold": frozenset(sizes.UNTOLD.get(exercise, ())),
+        "unreported": frozenset(sizes.UNTOLD.get(exercise, ())),
     }
     cases = [TraceCase(exercise, _draw(args, generator), **about) for args in sizes.FUNCTIONS.get(exercise, ())]
     for built, args in sizes.CLASSES.get(exercise, ()):

@@ -30,11 +30,10 @@ from ..core.lost_aspects import (
     find_lost_aspect,
 )
 from ..core.run_trace import Run, RunTracer, prepare_call, trace_run
-from ..tracing.located import Located
-from ..tracing.locating import locate
-from ..tracing.reference import Reference, TraceCase
-from ..tracing.told import call_in_words, quoted, told
-from ..tracing.written_reference import read_reference
+from ..tracing.explain import describe_call, explain, quote
+from ..tracing.fault import LocatedFault
+from ..tracing.fault_search import locate_fault
+from ..tracing.reference import Reference, TraceCase, read_reference
 from .freshness import code_file
 from .run_examples import limited
 from .unit_data import STEPS, read_unit
@@ -103,8 +102,8 @@ def _explain_run(answer: Any, right: Reference, file: str, first: Run) -> str:
     def again(replaced: Mapping[int, torch.Tensor]) -> Run:
         return _trace(answer, right.case, file, replaced) if replaced else first
 
-    located = locate(right, again)
-    return told(located, right.case, linecache.getlines) if located and _is_own(located, first, file) else ""
+    fault = locate_fault(right, again)
+    return explain(fault, right.case, linecache.getlines) if fault and _is_own(fault, first, file) else ""
 
 
 def _explain_aspects(answer: Any, cases: Sequence[TraceCase], aspects: Iterable[Aspect]) -> str:
@@ -126,18 +125,20 @@ def _case(exercise: str, written: Mapping[str, Any]) -> TraceCase:
     arguments = tuple(decode_value(arg) for arg in written["args"])
     parameters = {name: decode_value(one) for name, one in written.get("parameters", {}).items()}
     built = tuple(written["built"]) if "built" in written else None
-    untold = frozenset(written.get("untold", ()))
+    unreported = frozenset(written.get("untold", ()))
     through = tuple(written.get("through", ()))
     is_silent = "silent" in written
-    return TraceCase(exercise, arguments, built, parameters, through=through, is_silent=is_silent, untold=untold)
+    return TraceCase(
+        exercise, arguments, built, parameters, through=through, is_silent=is_silent, unreported=unreported
+    )
 
 
-def _is_own(located: Located, run: Run, file: str) -> bool:
+def _is_own(fault: LocatedFault, run: Run, file: str) -> bool:
     """Return whether the lines are the answer's own, and their text is known."""
     lines = {one.line for one in run.made if one.file == file}
     lines |= {run.returned[1]} if run.returned else set()
-    texts = [linecache.getline(file, line) for line in located.lines]
-    return located.file == file and lines.issuperset(located.lines) and all(map(str.strip, texts))
+    texts = [linecache.getline(file, line) for line in fault.lines]
+    return fault.file == file and lines.issuperset(fault.lines) and all(map(str.strip, texts))
 
 
 def _trace(answer: Any, case: TraceCase, file: str, replaced: Mapping[int, torch.Tensor]) -> Run:
@@ -160,8 +161,8 @@ WAYS = {*_CUTS, BY_CAST, OF_NOTHING}
 
 def explain_aspect(aspect: str, details: Sequence[str], lost: LostAspect, case: TraceCase, line: str) -> str:
     """Return the message on a line that loses an aspect. line: the text of the line."""
-    said = [f"Line {lost.line} {_does(aspect, details)}.", f"  line {lost.line}: {quoted(line)}"]
-    return "\n".join([*said, _meaning(aspect, details, lost.how, line), f"Tried on {call_in_words(case)}"])
+    said = [f"Line {lost.line} {_does(aspect, details)}.", f"  line {lost.line}: {quote(line)}"]
+    return "\n".join([*said, _meaning(aspect, details, lost.how, line), f"Tried on {describe_call(case)}"])
 
 
 def _does(aspect: str, details: Sequence[str]) -> str:

@@ -1,5 +1,5 @@
 """Fault location and repair: where a wrong answer goes wrong, and the edit with which all tests pass.
 
-`locating` compares one run of the answer with right runs and names step and line. `repair_operators` lists candidate
-edits of the answer's code. Both run in the worker and in the student check.
+`fault_search` compares one run of the answer with right runs and locates the faulty line; `explain` writes the message
+on it. `repair_operators` lists candidate edits of the answer's code. Grading and the student check use them.
 """

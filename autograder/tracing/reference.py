@@ -1,203 +1,298 @@
-"""What is known to be right on a telling case: tensors, and the solution's names for some of them."""
+"""The reference of a trace case: the tensors that right code makes in it.
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+`grading.reference_trace` makes references from the solution and the alternative solutions. The release stores them as
+numbers without code, and `read_reference` reads them in the student check.
+"""
+
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
 
 from ..core.arguments import tensors_in
-from ..core.run_trace import Run, TracedTensor
+from ..core.run_trace import TracedTensor, Run
 
 TOLERANCE = 2e-5
 _INFINITE = 1e6
-"""Numbers further out are all as one: some hide a score by minus infinity, others by -1e9."""
+"""Elements beyond this are equal: some code hides a score by minus infinity, other code by -1e9."""
 LARGE = 1e5
-"""Further out than any number that is computed: it stands for infinity."""
+"""No computed element is as large: beyond it, an element stands for infinity."""
 _NAN = 12345678.0
+SOFTMAX_STEPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "shifted": lambda values: values - values.amax(dim=-1, keepdim=True),
+    "exponentials": torch.exp,
+    "sums": lambda values: values.sum(dim=-1, keepdim=True),
+}
+"""The tensors that a softmax written by hand makes of scores."""
+SPECIAL_COUNTS = {-(2**23): -torch.inf, 2**23 - 1: torch.inf, 1 - 2**23: torch.nan}
+"""The codes that stand for elements which are no finite number."""
+LARGEST_COUNT = 2**23 - 2
 
 
 @dataclass(frozen=True)
 class TraceCase:
-    """A call of an answer that is traced."""
+    """A call on which answers are traced."""
 
     exercise: str
     arguments: tuple[Any, ...]
     built: tuple[Any, ...] | None = None
-    """What an instance is built with, where a class is asked for."""
+    """The constructor's arguments; None if the exercise is a function."""
     parameters: Mapping[str, torch.Tensor] | None = None
-    """The numbers that it gets then."""
+    """The values that the instance's parameters get."""
     rules: Mapping[str, Mapping[str, Any]] | None = None
-    """How these are written down in short, by the rules that make them."""
+    """The rules that generate the parameters, for the release."""
     through: tuple[str, ...] = ()
-    """Of an instance that is not called itself: what `fed` calls in its place."""
+    """The method to call instead of the instance, and the attributes that hold its results; empty for a callable."""
     is_silent: bool = False
-    """Whether no line is looked for where values are wrong, but only where it loses what is asked beside them."""
-    untold: frozenset[str] = frozenset()
-    """In which ways that `Located.how` has no line is told, because too often it would be a wrong one."""
+    """True if wrong values are not located, but only lost aspects such as gradients."""
+    unreported: frozenset[str] = frozenset()
+    """The kinds of fault (`FaultKind`) that are not reported, because they often name a wrong line."""
 
 
-@dataclass(frozen=True)
-class Right:
-    """One tensor of a right run."""
+@dataclass(frozen=True, eq=False)
+class RightTensor:
+    """A tensor that is right in a trace case."""
 
     values: torch.Tensor
     operator: str
+    """The torch operator that made the tensor; `given` for inputs."""
     number: int | None = None
-    """Its number in the solution's run; None in that of another right answer."""
+    """The tensor's number in the solution's run; None if an alternative solution made it."""
     step: str = ""
-    """What the solution calls it."""
-    is_part: bool = False
-    """Whether it is a slice of one that was made whole: of one head, or of one sequence."""
+    """The solution's variable name for the tensor."""
+    is_slice: bool = False
+    """True for a part of another reference tensor: one head, sequence or token."""
 
     @cached_property
     def is_mask(self) -> bool:
-        """As `is_mask` says of its numbers."""
+        """True if the tensor looks like a mask."""
         return is_mask(self.values)
+
+    @property
+    def is_given(self) -> bool:
+        """True for arguments and parameters."""
+        return self.operator == "given"
 
 
 @dataclass
 class Reference:
-    """What is known to be right of one telling case."""
+    """The tensors that are right in a trace case."""
 
     case: TraceCase
-    result: list[torch.Tensor]
-    rights: list[Right]
-    before: dict[int, frozenset[int]]
-    """What each tensor of the solution's run was made of, and that of, to the beginning."""
+    results: list[torch.Tensor]
+    tensors: list[RightTensor]
+    ancestors: dict[int, frozenset[int]]
+    """The tensors that went into each tensor of the solution's run, directly or through others."""
     inputs: dict[int, list[int]]
-    """What each tensor of the solution's run was made of, as far as it tells anything."""
-    scaled: list[torch.Tensor]
-    """What the solution scales later, scaled already."""
-    _by_shape: dict[tuple[int, ...], tuple[torch.Tensor, list[int]]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        shapes: dict[tuple[int, ...], list[int]] = {}
-        for number, right in enumerate(self.rights):
-            shapes.setdefault(without_ones(right.values.shape), []).append(number)
-        for shape, numbers in shapes.items():
-            stacked = torch.stack([self.rights[number].values.double().flatten() for number in numbers])
-            self._by_shape[shape] = comparable(stacked), numbers
+    """The direct inputs of each tensor of the solution's run, without masks and single elements."""
+    prescaled: list[torch.Tensor]
+    """Tensors that the solution scales at a later step, scaled already."""
 
     @cached_property
-    def lengths(self) -> list[int]:
-        """How many rows what is right can have."""
-        return sorted({size for right in self.rights for size in right.values.shape[:1]})
+    def _by_shape(self) -> dict[tuple[int, ...], tuple[torch.Tensor, list[RightTensor]]]:
+        by_shape: dict[tuple[int, ...], list[RightTensor]] = {}
+        for tensor in self.tensors:
+            by_shape.setdefault(squeezed_shape(tensor.values.shape), []).append(tensor)
+        return {
+            shape: (comparable(torch.stack([tensor.values.double().flatten() for tensor in tensors])), tensors)
+            for shape, tensors in by_shape.items()
+        }
 
     @cached_property
-    def hidden(self) -> list[torch.Tensor]:
-        """The places that a mask hides: of masks, and of what has nothing, or minus infinity, in some places."""
-        found = list[torch.Tensor]()
-        for right in self.rights:
-            if right.is_part or right.values.dim() < 2:
+    def whole_tensors(self) -> list[RightTensor]:
+        """The reference tensors without slices and masks."""
+        return [tensor for tensor in self.tensors if not tensor.is_slice and not tensor.is_mask]
+
+    @cached_property
+    def row_counts(self) -> list[int]:
+        """The sizes of first dimensions, in ascending order."""
+        return sorted({size for tensor in self.tensors for size in tensor.values.shape[:1]})
+
+    @cached_property
+    def hidden_positions(self) -> list[torch.Tensor]:
+        """Boolean tensors, true where a mask hides: where a mask is not 0, where another tensor is 0 or -infinity."""
+        hidden_positions: list[torch.Tensor] = []
+        for tensor in self.tensors:
+            if tensor.is_slice or tensor.values.dim() < 2:
                 continue
-            values = right.values.squeeze()
+            values = tensor.values.squeeze()
             for hidden in (values != 0,) if is_mask(values) else (values == 0, values <= -LARGE):
-                is_new = not any(torch.equal(one, hidden) for one in found)
+                is_new = not any(torch.equal(other, hidden) for other in hidden_positions)
                 if is_new and bool(hidden.any()) and not bool(hidden.all()):
-                    found.append(hidden)
-        return found
+                    hidden_positions.append(hidden)
+        return hidden_positions
 
-    def known(self, values: torch.Tensor) -> list[int]:
-        """Which of the right ones have exactly these numbers in these places."""
-        stacked, numbers = self._by_shape.get(without_ones(values.shape), (None, []))
+    def matches(self, values: torch.Tensor) -> list[RightTensor]:
+        """Return the reference tensors with these values. Dimensions of size 1 do not count."""
+        stacked, tensors = self._by_shape.get(squeezed_shape(values.shape), (None, []))
         if stacked is None:
             return []
-        one = comparable(values).flatten()
-        close = ((stacked - one).abs() <= TOLERANCE * (1 + one.abs())).all(dim=1)
-        return [number for number, is_close in zip(numbers, close.tolist(), strict=True) if is_close]
+        flat = comparable(values).flatten()
+        is_close = ((stacked - flat).abs() <= TOLERANCE * (1 + flat.abs())).all(dim=1)
+        return [tensor for tensor, matches in zip(tensors, is_close.tolist(), strict=True) if matches]
 
     def has_shape(self, shape: Iterable[int]) -> bool:
-        """Whether something right has this shape, but for dimensions of size 1."""
-        return without_ones(shape) in self._by_shape
+        """Return whether a reference tensor has this shape. Dimensions of size 1 do not count."""
+        return squeezed_shape(shape) in self._by_shape
 
-    def is_scaled(self, values: torch.Tensor) -> bool:
-        """Whether it is something right times a number that the solution multiplies with later."""
+    def is_prescaled(self, values: torch.Tensor) -> bool:
+        """Return whether a tensor is scaled already where the solution scales later."""
         squeezed = values.squeeze()
-        return any(one.shape == squeezed.shape and same(one, squeezed) for one in self.scaled)
+        return any(scaled.shape == squeezed.shape and has_same_values(scaled, squeezed) for scaled in self.prescaled)
 
     def is_right(self, run: Run) -> bool:
-        """Whether a run ended with the right result."""
+        """Return whether a run ended with the right result."""
         if run.error is not None:
             return False
-        found = list(tensors_in(run.result))
-        return len(found) == len(self.result) and all(
-            one.shape == other.shape and not one.is_complex() and same(one, other)
-            for one, other in zip(found, self.result, strict=True)
+        results = list(tensors_in(run.result))
+        return len(results) == len(self.results) and all(
+            result.shape == expected.shape and not result.is_complex() and has_same_values(result, expected)
+            for result, expected in zip(results, self.results, strict=True)
         )
 
 
 def comparable(values: torch.Tensor) -> torch.Tensor:
-    """The numbers as they are compared: whatever stands for infinity is one number."""
+    """Return the values in float64, with one number for infinity and what stands for it, and one for NaN."""
     return values.double().clamp(-_INFINITE, _INFINITE).nan_to_num(_NAN)
 
 
-def same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors of as many numbers have the same ones."""
-    first, second = comparable(one.detach()).flatten(), comparable(other.detach()).flatten()
+def has_same_values(tensor: torch.Tensor, other: torch.Tensor) -> bool:
+    """Return whether two tensors with the same number of elements have the same ones, in any shape."""
+    first, second = comparable(tensor.detach()).flatten(), comparable(other.detach()).flatten()
     return bool(((first - second).abs() <= TOLERANCE * (1 + second.abs())).all())
 
 
-def distinct(rights: Iterable[Right]) -> list[Right]:
-    """Each tensor once, of the solution's run where it is there, and with a name where it has one.
+def is_mask(values: torch.Tensor) -> bool:
+    """Return whether a tensor has exactly two values, one of them 0, and two dimensions or more."""
+    if values.numel() < 2 or values.dim() < 2:
+        return False
+    distinct = comparable(values).unique()
+    return len(distinct) == 2 and bool((distinct == 0).any())
 
-    Two that differ in the last of the digits compared may both stay.
+
+def is_unambiguous(needed: torch.Tensor, made: torch.Tensor) -> bool:
+    """Return whether the needed values are the only right ones, so that a message may show them.
+
+    A softmax hides large negative scores whatever they are, and scores may be shifted.
     """
-    found: dict[tuple[torch.Size, bytes], Right] = {}
-    known = [right for right in rights if right.values.numel()]
+    return not bool((needed.abs() > LARGE).any()) or bool((made.isinf() & needed.isinf()).any())
+
+
+def squeezed_shape(shape: Iterable[int]) -> tuple[int, ...]:
+    """Return a shape without the dimensions of size 1."""
+    return tuple(size for size in shape if size != 1)
+
+
+def find_ancestors(made: Sequence[TracedTensor]) -> dict[int, frozenset[int]]:
+    """Return, for each tensor of a run, the tensors that went into it, directly or through others."""
+    ancestors: dict[int, frozenset[int]] = {}
+    for number, tensor in enumerate(made):
+        ancestors[number] = frozenset(tensor.inputs).union(
+            *(ancestors[other] for other in tensor.inputs if other < number)
+        )
+    return ancestors
+
+
+def without_duplicates(tensors: Iterable[RightTensor]) -> list[RightTensor]:
+    """Return one of each group of equal tensors: the first, or the first that has a step's name.
+
+    Two may remain that differ in the last digit compared.
+    """
+    kept: dict[tuple[torch.Size, bytes], RightTensor] = {}
+    candidates = [tensor for tensor in tensors if tensor.values.numel()]
     by_shape: dict[torch.Size, list[torch.Tensor]] = {}
-    for right in known:
-        by_shape.setdefault(right.values.shape, []).append(right.values.double())
-    digits = {  # of minus zero: zero
+    for tensor in candidates:
+        by_shape.setdefault(tensor.values.shape, []).append(tensor.values.double())
+    # All tensors of a shape at once, which is faster. Adding 0.0 turns minus zero into zero.
+    digits = {
         shape: iter(comparable(torch.stack(values)).round(decimals=4).add(0.0).numpy())
         for shape, values in by_shape.items()
     }
-    for right in known:
-        key = right.values.shape, next(digits[right.values.shape]).tobytes()
-        if key not in found or (right.step and not found[key].step):
-            found[key] = right
-    return list(found.values())
+    for tensor in candidates:
+        key = tensor.values.shape, next(digits[tensor.values.shape]).tobytes()
+        if key not in kept or (tensor.step and not kept[key].step):
+            kept[key] = tensor
+    return list(kept.values())
 
 
-def parts_of(rights: list[Right]) -> list[Right]:
-    """One head's, one sequence's and one token's share of what is right."""
-    parts: list[Right] = []
-    for right in rights:
-        for values in _slices(right.values):
-            parts.append(Right(values, right.operator, is_part=True))
-    return parts
+def slices_of(tensors: Iterable[RightTensor]) -> list[RightTensor]:
+    """Return the parts of the tensors that code makes in a loop: those of a head, a sequence or a token."""
+    return [
+        RightTensor(values, tensor.operator, is_slice=True) for tensor in tensors for values in _slices(tensor.values)
+    ]
 
 
 def _slices(values: torch.Tensor, first: int = 0, depth: int = 2) -> Iterable[torch.Tensor]:
     for dim in range(first, values.dim() - 1) if depth else ():
         for index in range(values.shape[dim] if values.shape[dim] > 1 else 0):
-            one = values.select(dim, index)
-            yield one
-            yield from _slices(one, dim, depth - 1)
+            part = values.select(dim, index)
+            yield part
+            yield from _slices(part, dim, depth - 1)
 
 
-def all_before(made: Sequence[TracedTensor]) -> dict[int, frozenset[int]]:
-    """What each tensor of a run was made of, and that of, to the beginning."""
-    before: dict[int, frozenset[int]] = {}
-    for number, one in enumerate(made):
-        before[number] = frozenset(one.inputs).union(*(before[other] for other in one.inputs if other < number))
-    return before
+def read_reference(written: Mapping[str, Any], operators: Sequence[str], case: TraceCase) -> Reference:
+    """Read a reference from the release's JSON.
+
+    operators: their names; `written` has their positions in this list.
+    """
+    inputs, tensors = input_tensors(case), list[RightTensor]()
+    for entry in written["rights"]:
+        values = read_tensor(entry, inputs, tensors)
+        operator = operators[entry["operator"]]
+        tensors.append(RightTensor(values, operator, entry.get("number"), entry.get("step", "")))
+    return Reference(
+        case,
+        [read_tensor(entry, inputs, tensors) for entry in written["result"]],
+        without_duplicates([*tensors, *slices_of(tensors)]),
+        {number: frozenset(numbers) for number, numbers in enumerate(written["before"])},
+        dict(enumerate(written["inputs"])),
+        [tensors[of].values.squeeze() * by for of, by in written["scaled"]],
+    )
 
 
-def alone_fits(needed: torch.Tensor, made: torch.Tensor) -> bool:
-    """Whether no other numbers would do as well: what a softmax takes may be hidden later, and large ones shifted."""
-    return not bool((needed.abs() > LARGE).any()) or bool((made.isinf() & needed.isinf()).any())
+def input_tensors(case: TraceCase) -> list[torch.Tensor]:
+    """Return the arguments and parameters of a case that are tensors, in float64."""
+    arguments = [arg for arg in case.arguments if isinstance(arg, torch.Tensor)]
+    return [tensor.double() for tensor in [*arguments, *(case.parameters or {}).values()]]
 
 
-def is_mask(values: torch.Tensor) -> bool:
-    """Whether there are but two numbers in it, one of them nothing."""
-    if values.numel() < 2 or values.dim() < 2:
-        return False
-    found = comparable(values).unique()
-    return len(found) == 2 and bool((found == 0).any())
+def read_tensor(
+    written: Mapping[str, Any], inputs: Sequence[torch.Tensor], earlier: Sequence[RightTensor]
+) -> torch.Tensor:
+    """Read one tensor, in float64: its elements, or how it is made from an input or from an earlier tensor."""
+    if "given" in written or "of" in written:
+        values = inputs[written["given"]] if "given" in written else earlier[written["of"]].values
+        return _derived(values, written)
+    if "whole" in written:
+        return torch.tensor(written["whole"], dtype=torch.float64).reshape(written["shape"])
+    return unpack_numbers(written).reshape(written["shape"])
 
 
-def without_ones(shape: Iterable[int]) -> tuple[int, ...]:
-    """A shape but for the dimensions of size 1."""
-    return tuple(size for size in shape if size != 1)
+def _derived(values: torch.Tensor, written: Mapping[str, Any]) -> torch.Tensor:
+    if "by hand" in written:
+        return SOFTMAX_STEPS[written["by hand"]](values)
+    if "part" in written:
+        values = values.narrow(*written["part"])
+    if "order" in written:
+        values = values.squeeze().permute(written["order"])
+    values = values.reshape(written.get("shape", values.shape)) * written.get("times", 1.0)
+    if "filled" in written:
+        hidden = torch.tensor([digit == "1" for digit in f"{int(written['hidden'], 16):0{values.numel()}b}"])
+        values = torch.where(hidden.reshape(values.shape), float(written["filled"]), values)
+    return values
+
+
+def unpack_numbers(written: Mapping[str, Any]) -> torch.Tensor:
+    """Decode packed elements: 24 bits each, as multiples of a unit; float32 without a unit."""
+    held = torch.frombuffer(bytearray(base64.b85decode(written["packed"])), dtype=torch.uint8)
+    if "unit" not in written:
+        return held.view(torch.float32).double()
+    low, middle, high = held.reshape(-1, 3).long().unbind(1)
+    counts = low + (middle << 8) + (high << 16) - 2**23
+    values: torch.Tensor = counts.double() * float(written["unit"])
+    for count, special in SPECIAL_COUNTS.items():
+        values[counts == count] = special
+    return values

@@ -17,9 +17,9 @@ from autograder.core.run_trace import Run, RunTracer, prepare_call, trace_run
 from autograder.course import content
 from autograder.grading.reference_trace import reference_trace
 from autograder.grading.trace_cases import trace_cases
-from autograder.tracing.located import Located
-from autograder.tracing.locating import locate
-from autograder.tracing.reference import Reference, TraceCase, same
+from autograder.tracing.fault import LocatedFault
+from autograder.tracing.fault_search import locate_fault
+from autograder.tracing.reference import Reference, TraceCase, has_same_values
 
 from .edits import EditedAnswer, is_held_out
 from .kept import kept
@@ -34,7 +34,7 @@ class Measured:
     edit: EditedAnswer
     outcome: str
     """located, wrong, silent; or `raises`: an error tells its line by itself; or `unshown`: no telling case differs."""
-    located: Located | None
+    located: LocatedFault | None
     truth: frozenset[int]
     seconds: float
     runs: int = 0
@@ -67,7 +67,11 @@ def truth(edit: EditedAnswer, case: TraceCase, run: Run) -> frozenset[int]:
     unedited = run_of(defined(edit.unit, edit.exercise, edit.right), case, {})
     lines = set(edit.lines)
     for one, other in zip(run.made, unedited.made, strict=False):
-        if one.line != other.line or one.values.shape != other.values.shape or not same(one.values, other.values):
+        if (
+            one.line != other.line
+            or one.values.shape != other.values.shape
+            or not has_same_values(one.values, other.values)
+        ):
             return frozenset(lines | {one.line})
     return frozenset(
         lines | {run.made[len(unedited.made)].line}
@@ -76,10 +80,10 @@ def truth(edit: EditedAnswer, case: TraceCase, run: Run) -> frozenset[int]:
     )
 
 
-def _named(found: Located) -> set[int]:
+def _named(found: LocatedFault) -> set[int]:
     """The lines that a student is sent to: of a step that may be missing, also what stands between the two."""
     first, last = found.lines[0], found.lines[-1]
-    return {*found.lines, *(range(first, last) if found.how == "missing" else ())}
+    return {*found.lines, *(range(first, last) if found.kind == "missing" else ())}
 
 
 def measure(edit: EditedAnswer, *, with_its_own: bool = False) -> Measured:
@@ -96,7 +100,7 @@ def measure(edit: EditedAnswer, *, with_its_own: bool = False) -> Measured:
         run = again({})
         if known.is_right(run):
             continue
-        found = locate(known, again)
+        found = locate_fault(known, again)
         took = time.process_time() - began
         lines = truth(edit, case, run)
         kind = "value" if run.error is None else "error"
@@ -134,7 +138,7 @@ def main() -> None:
                 found.located
                 and (
                     found.located.lines,
-                    found.located.how,
+                    found.located.kind,
                     found.located.step,
                 ),
             )

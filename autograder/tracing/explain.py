@@ -1,0 +1,254 @@
+"""The message on a located fault for students: the steps that are right, the wrong line, and what it makes."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .fault import FaultKind, LocatedFault
+from .names_used import names_used
+from .reference import TOLERANCE, TraceCase, comparable, is_mask
+
+MAX_LINE = 100
+"""Characters of a quoted line."""
+_SHOWN = 4
+_SMALL = 1e-3
+_OF_ONE_LINE = (FaultKind.WRONG_VALUES, FaultKind.MISSING_STEP, FaultKind.FIRST_OF_TWO, FaultKind.ONLY_LINE)
+"""Kinds of fault whose cause is one line, or a number or layer that the line uses."""
+_ASSIGNED = re.compile(r"([\w.,\s*]+?)(?::[^=]*)?\s*(?:[-+*/@]|\*\*)?=(?!=)")
+
+Source = Callable[[str], Sequence[str]]
+"""Returns the lines of a file; an empty list if they are unknown."""
+
+
+def explain(fault: LocatedFault, case: TraceCase, source: Source) -> str:
+    """Return the message on a fault that was located on this case, as plain text of several lines.
+
+    source: returns the lines of the fault's file. The numbers in the message are those of the case, which is released:
+    none is from a hidden test.
+    """
+    wrong = fault.lines[-1:] if fault.kind == FaultKind.MISSING_STEP else fault.lines
+    lines = source(fault.file)
+
+    def text(line: int) -> str:
+        return line_of(lines, line)
+
+    rows = _right_rows(fault, text)
+    if len(wrong) > 1:
+        rows.append((_lines(wrong), "they do not fit together"))
+    elif fault.step in _assigned(text(wrong[0])):
+        rows.append((fault.step, f"not as it should be  ({_lines(wrong)})"))
+    else:
+        rows.append((f"what {_lines(wrong)} {_verb(fault, case, text(wrong[0]))}", "not as it should be"))
+    width = max(len(name) for name, _ in rows) + 1
+    message = [f"Where it goes wrong, tried on {describe_call(case)}"]
+    message += [f"{name + ':':{width}} {verdict}" for name, verdict in rows]
+    message += [f"  line {line}: {code}" for line in fault.lines if (code := quote(text(line)))]
+    message += _advice(fault, case)
+    others = [line for step, line in fault.right_steps.items() if step not in _assigned(text(line))]
+    others = [] if fault.kind == FaultKind.ONLY_LINE else others
+    if fault.kind in _OF_ONE_LINE and (names := names_used(lines, wrong[-1], fault.traced_lines, others)):
+        message.append(f"If {_lines(wrong)} is right as it stands, look at what it uses: {names}.")
+    message += _elements(fault)
+    message += [f"  {pattern}" for pattern in _patterns(fault)]
+    return "\n".join(message)
+
+
+def line_of(lines: Sequence[str], number: int) -> str:
+    """Return a line of a file, counted from 1; empty if the file has no such line."""
+    return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def _right_rows(fault: LocatedFault, text: Callable[[int], str]) -> list[tuple[str, str]]:
+    """Return the right steps: by name if the student's line assigns to that name, else the whole line."""
+    rows = list[tuple[str, str]]()
+    whole = set[int]()
+    for step, line in fault.right_steps.items():
+        if line in fault.lines:
+            continue
+        if step in _assigned(text(line)):
+            if step != fault.step:
+                rows.append((step, f"as it should be      (line {line})"))
+        elif line in fault.right_lines - whole:
+            rows.append((f"what line {line} makes", "as it should be"))
+            whole.add(line)
+    return rows
+
+
+def _assigned(line: str) -> set[str]:
+    """Return the names to which a line assigns."""
+    lefts = (_ASSIGNED.match(statement) for statement in line[:MAX_LINE].split(";"))
+    return {name for left in lefts if left for name in re.findall(r"\w+", left[1])}
+
+
+def _verb(fault: LocatedFault, case: TraceCase, line: str) -> str:
+    if fault.kind not in (FaultKind.WRONG_RETURN, FaultKind.WRONG_COUNT):
+        return "makes"
+    return "keeps" if case.through and "return" not in line else "returns"
+
+
+def _advice(fault: LocatedFault, case: TraceCase) -> list[str]:
+    """Return how the lines are related, and what to look for."""
+    first, second = fault.lines[0], fault.lines[-1]
+    is_one = first == second
+    match fault.kind:
+        case FaultKind.MISSING_STEP if not is_one:
+            where = (
+                f"A step of line {second} is wrong, or one is missing before it."
+                if second == first + 1
+                else f"Look at line {second}, and at what stands between the two: a step there is wrong, or missing."
+            )
+            return [f"What line {first} makes is right; what line {second} makes of it is not. {where}"]
+        case FaultKind.UNUSED if not is_one:
+            return [
+                f"What line {first} makes is right, but line {second} does not use it: "
+                f"it goes on with what line {first} was given."
+            ]
+        case FaultKind.INVERTED_MASK if not is_one:
+            return [_mask_advice(fault)]
+        case FaultKind.SWAPPED:
+            where = f"between line {first} and line {second}" if not is_one else "in this line"
+            return [f"Two tensors, each right in itself, stand in each other's places {where}: look at their order."]
+        case FaultKind.WRONG_TENSOR if _is_inverted(fault):
+            return ["This mask is the other way round from what is needed here: turn it, as ~ does with a bool mask."]
+        case FaultKind.WRONG_TENSOR:
+            return ["What is there is right in itself, but it is the wrong one for this place: are two names mixed up?"]
+        case FaultKind.WRONG_RETURN if case.through:
+            return [
+                "What goes into it is right, but it is not all that is asked for: is something lost that was there, or "
+                "is another name meant?"
+            ]
+        case FaultKind.WRONG_RETURN:
+            return [
+                "What goes into it is right, but it is not the result that is asked for: does it return too early, is "
+                "a last step left out, or is another name meant?"
+            ]
+        case FaultKind.WRONG_COUNT:
+            expected, verb = _tensors(fault.expected_count), "is" if fault.expected_count == 1 else "are"
+            return [f"It returns {_tensors(fault.result_count)}; {expected} {verb} asked for."]
+        case FaultKind.FIRST_OF_TWO:
+            return ["To mend this line is not enough: a later one goes wrong too, perhaps for the same reason."]
+        case FaultKind.ONLY_LINE:
+            return ["The tensors that go into this line are right: look at the line itself."]
+    return []
+
+
+def _mask_advice(fault: LocatedFault) -> str:
+    first, second = fault.lines
+    made, needed = fault.made, fault.expected
+    if made is not None and needed is not None and torch.equal(made == 0, needed == 0):
+        return (
+            f"The mask of line {first} is right in its places; what line {second} does with it needs other numbers "
+            "there. Change one of the two lines."
+        )
+    return (
+        f"Line {first} makes a mask, and line {second} takes it the other way round: what should be hidden is kept, "
+        "and what should be kept is hidden. Change one of the two lines."
+    )
+
+
+def _is_inverted(fault: LocatedFault) -> bool:
+    """Return whether the wrong tensor is a mask and the inverse of the right one."""
+    made, needed = fault.made, fault.expected
+    if made is None or needed is None or made.shape != needed.shape or not is_mask(made):
+        return False
+    return torch.equal(made == 0, needed != 0)
+
+
+def _tensors(count: int | None) -> str:
+    return "no tensor" if not count else "one tensor" if count == 1 else f"{count} tensors"
+
+
+def _lines(lines: Sequence[int]) -> str:
+    return f"line{'s' if len(lines) > 1 else ''} {' and '.join(map(str, lines))}"
+
+
+def quote(line: str) -> str:
+    """Return a line of code without indentation, cut after 100 characters."""
+    line = line.strip()
+    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
+
+
+def describe_call(case: TraceCase) -> str:
+    """Return a case's call with shapes instead of tensors: `softmax(a tensor of shape (2, 3), 1).`"""
+    if case.through:
+        method, *read = case.through
+        steps = range(0, len(case.arguments), len(read))
+        each = (", ".join(map(_argument, case.arguments[n : n + len(read)])) for n in steps)
+        return f"{case.exercise} after {' and '.join(f'{method}({step})' for step in each)}."
+    args = ", ".join(map(_argument, case.arguments))
+    built = "" if case.built is None else f"({', '.join(map(str, case.built))})"
+    return f"{case.exercise}{built} with {args}." if built else f"{case.exercise}({args})."
+
+
+def _argument(arg: Any) -> str:
+    if isinstance(arg, tuple | list) and any(isinstance(element, torch.Tensor) for element in arg):
+        return f"({', '.join(map(_argument, arg))})"
+    return f"a tensor of shape {tuple(arg.shape)}" if isinstance(arg, torch.Tensor) else repr(arg)[:MAX_LINE]
+
+
+def _elements(fault: LocatedFault) -> list[str]:
+    """Return the first elements of the wrong and the right tensor, from where they differ."""
+    made, needed, start = fault.made, fault.expected, 0
+    above = ["On the way to its result, the line makes:"] if fault.is_intermediate and made is not None else []
+    if made is not None and needed is not None and made.shape == needed.shape and made.numel():
+        is_close = torch.isclose(comparable(made), comparable(needed), rtol=TOLERANCE, atol=TOLERANCE)
+        start = int((~is_close).flatten().long().argmax())
+    rows = above if made is None else [*above, f"  made:   {_tensor(made, start)}"]
+    return rows if needed is None else [*rows, f"  needed: {_tensor(needed, start)}"]
+
+
+def _tensor(values: torch.Tensor, start: int) -> str:
+    if values.dim() == 0:
+        return f"the number {float(values):.4g}"
+    numbers = ", ".join(f"{number:.4g}" for number in (values + 0.0).flatten()[start : start + _SHOWN].tolist())
+    more = ", …" if values.numel() > start + _SHOWN else ""
+    place = (torch.arange(values.numel()).view(values.shape) == start).nonzero()[0].tolist() if start else []
+    where = f"from {place} on" if start else "beginning with"
+    return f"shape {tuple(values.shape)}, {where} {numbers}{more}" if numbers else f"shape {tuple(values.shape)}"
+
+
+def _patterns(fault: LocatedFault) -> list[str]:
+    """Return what is typical about the difference: NaN, an inverted mask, a factor, a wrong temperature."""
+    made, needed = fault.made, fault.expected
+    if made is None or needed is None or made.shape != needed.shape or made.dim() == 0 or not made.numel():
+        return []
+    made, needed = made.double(), needed.double()
+    if bool(made.isnan().any()) and not bool(needed.isnan().any()):
+        of = "infinity - infinity, 0 * infinity, 0 / 0 and the root of a negative number"
+        return [f"There are NaN in it: {of} give them."]
+    if is_mask(made) or is_mask(needed):
+        is_inverted = fault.kind == FaultKind.INVERTED_MASK and torch.equal(made == 0, needed != 0)
+        return ["It is the other way round: 0 where something else is needed, and the reverse."] if is_inverted else []
+    return [*_softness(made, needed), *_factor(made, needed)]
+
+
+def _softness(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
+    sums = torch.stack([made, needed]).sum(dim=-1)
+    if not torch.allclose(sums, torch.ones_like(sums), atol=1e-4):
+        return []
+    largest, should = float(made.amax(dim=-1).mean()), float(needed.amax(dim=-1).mean())
+    if abs(largest - should) < 0.02 or not torch.equal(made == 0, needed == 0):
+        return []
+    how = "too even" if largest < should else "too uneven"
+    if made.dim() == 1:
+        return [f"They sum to 1, but are {how}: the largest is {largest:.2f}, and should be {should:.2f}."]
+    return [f"Each row sums to 1, but they are {how}: the largest of a row is {largest:.2f}, and should be {should:.2f}"
+            ", on average."]  # fmt: skip
+
+
+def _factor(made: torch.Tensor, needed: torch.Tensor) -> list[str]:
+    there = needed.isfinite() & made.isfinite() & (needed.abs() > 1e-6)
+    if int(there.sum()) < 2 or not torch.equal(needed.isfinite(), made.isfinite()):
+        return []
+    ratio = made[there] / needed[there]
+    factor = float(ratio[0])
+    if (
+        not torch.allclose(ratio, ratio[0].expand_as(ratio), rtol=1e-3)
+        or not torch.allclose(made[~there & made.isfinite()], torch.zeros(()).to(made), atol=1e-6)
+        or abs(factor) < _SMALL
+        or abs(factor - 1) < _SMALL
+    ):
+        return []
+    return [f"It is {factor:.4g} times what is needed."]

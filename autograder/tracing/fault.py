@@ -1,0 +1,107 @@
+"""The located fault: the lines at which the values of a run go wrong, and what is known about them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import torch
+
+from .tensor_status import TensorStatus
+
+
+class FaultKind(StrEnum):
+    """Reasons to report a line. The release has the values in the field `untold` of a trace case."""
+
+    WRONG_VALUES = "mended"
+    """With other values from this line the result is right."""
+    MISSING_STEP = "missing"
+    """With other values from this line the result is right, and a step may be missing before it."""
+    INVERTED_MASK = "mask"
+    """The mask of one line is the inverse of what the other needs."""
+    SWAPPED = "swapped"
+    """Two right tensors are in each other's places."""
+    WRONG_TENSOR = "another"
+    """A right tensor is in the place of another one."""
+    UNUSED = "unused"
+    """The tensor of the first line is right, and the second line uses an earlier one instead."""
+    WRONG_RETURN = "returned"
+    """All tensors are right, and another one is returned."""
+    WRONG_COUNT = "of another kind"
+    """The number of returned tensors is wrong."""
+    FIRST_OF_TWO = "first of two"
+    """The values of a later line are wrong, too."""
+    ONLY_LINE = "one line"
+    """The tensors of all other lines are right."""
+
+
+@dataclass(frozen=True)
+class LocatedFault:
+    """The line at which a run goes wrong, or two lines that do not fit each other."""
+
+    file: str
+    lines: tuple[int, ...]
+    """One or two, in the order in which they run."""
+    made: torch.Tensor | None
+    """The wrong tensor; None if there is no tensor."""
+    step: str
+    """The solution's name for the wrong tensor; empty if unknown."""
+    expected: torch.Tensor | None
+    """The right tensor; None if unknown."""
+    right_steps: dict[str, int]
+    """The names of the solution's steps that are right up to the fault, with their lines."""
+    kind: FaultKind
+    right_lines: frozenset[int]
+    """The lines that make no suspect tensor."""
+    traced_lines: frozenset[int]
+    """The lines that make tensors."""
+    is_intermediate: bool = False
+    """True if the line computes something else from `made`."""
+    result_count: int | None = None
+    """The number of returned tensors, for `WRONG_COUNT`."""
+    expected_count: int | None = None
+
+
+def build_fault(
+    status: TensorStatus,
+    lines: Iterable[int],
+    file: str,
+    until: int,
+    kind: FaultKind,
+    made: torch.Tensor | None,
+    expected: torch.Tensor | None = None,
+    *,
+    step: str = "",
+    proven: frozenset[int] = frozenset(),
+    **details: Any,
+) -> LocatedFault:
+    """Return the fault of these lines.
+
+    until: the tensor before which right steps are listed. proven: tensors known to be right from a corrected run.
+    details: the last fields of `LocatedFault`.
+    """
+    tensors = [(number, tensor) for number, tensor in enumerate(status.made) if tensor.file == file]
+    traced = frozenset(tensor.line for _, tensor in tensors)
+    doubtful = {tensor.line for number, tensor in tensors if number not in proven and _is_doubtful(status, number)}
+    steps = dict[str, int]()
+    for number, tensor in tensors:
+        for match in status.matches[number] if number < until else ():
+            if match.step:
+                steps.setdefault(match.step, tensor.line)
+    places = tuple(dict.fromkeys(lines))
+    return LocatedFault(file, places, made, step, expected, steps, kind, traced - doubtful, traced, **details)
+
+
+def is_intermediate(status: TensorStatus, number: int, same_line: Sequence[int]) -> bool:
+    """Return whether a line computes, or at least reshapes, something from this tensor.
+
+    same_line: the tensors of the line.
+    """
+    shape = status.made[number].values.shape
+    users = [user for user in same_line if number in status.ancestors[user]]
+    return any(not status.is_reshaped(user) or status.made[user].values.shape != shape for user in users)
+
+
+def _is_doubtful(status: TensorStatus, number: int) -> bool:
+    is_unknown_mask = status.is_mask[number] and not status.matches[number] and number not in status.confirmed
+    return status.is_suspect(number) or is_unknown_mask
