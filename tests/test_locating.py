@@ -324,7 +324,7 @@ def test_what_was_made_of_what_does_not_depend_on_where_it_lies_in_memory():
     for number in range(6):
         junk.append(torch.randn(50 + 37 * number))  # so that each time other places are free
         right = reference_trace.reference_trace(BLOCK[0], case)
-        found.append((right.before, right.inputs))
+        found.append((right.ancestors, right.inputs))
     assert all(one == found[0] for one in found)
 
 

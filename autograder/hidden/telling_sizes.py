@@ -41,7 +41,7 @@ UNTOLD: dict[str, set[str]] = {
     "sinusoidal_positions": {"one line"},
     "tiled_attention": {"missing", "one line"},
 }
-"""Of some the ways, as `LocatedFault.kind` has them, that named a wrong line too often in `tests.located.measure`."""
+"""Values of `LocatedFault.kind` that are not reported: they named wrong lines too often in `tests.located.measure`."""
 _INF = float("inf")
 FUNCTIONS: dict[str, list[tuple[Any, ...]]] = {
     "causal_mask": [(4,)],
