@@ -250,7 +250,10 @@ guess("all_on_one", ...)
 show(
     {
         "weights of journey": lambda: softmax(dot_product_scores(X[1], X)),
-        "context vector of journey": lambda: context_vector(softmax(dot_product_scores(X[1], X)), X),
+        "context vector of journey": lambda: context_vector(
+            softmax(dot_product_scores(X[1], X)),
+            X,
+        ),
     }
 )
 

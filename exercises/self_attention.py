@@ -155,7 +155,10 @@ tokens = torch.tensor([0, 4, 5, 2, 1, 3])
 show(
     {
         "first columns": lambda: embed(tokens, embedding.weight)[:, :4],
-        "all equal to nn.Embedding's": lambda: torch.equal(embed(tokens, embedding.weight), embedding(tokens)),
+        "all equal to nn.Embedding's": lambda: torch.equal(
+            embed(tokens, embedding.weight),
+            embedding(tokens),
+        ),
     }
 )
 

@@ -58,5 +58,7 @@ def _alike(one: Any, other: Any, close: _Close) -> bool:
 
 
 def _with_numbers(tensor: dict[str, Any], *, is_step: bool) -> dict[str, Any]:
-    numbers = unpack_numbers(tensor).tolist() if is_step else unpack_values(tensor["packed"], tensor.get("dtype", USUAL))
+    numbers = (
+        unpack_numbers(tensor).tolist() if is_step else unpack_values(tensor["packed"], tensor.get("dtype", USUAL))
+    )
     return {**tensor, "packed": numbers}

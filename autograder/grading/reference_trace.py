@@ -19,7 +19,7 @@ import torch
 
 from .. import catalogue
 from ..core.arguments import tensors_in
-from ..core.run_trace import TracedTensor, Run, RunTracer, prepare_call, trace_run
+from ..core.run_trace import Run, RunTracer, TracedTensor, prepare_call, trace_run
 from ..tracing.reference import (
     LARGEST_COUNT,
     SOFTMAX_STEPS,

@@ -1,4 +1,4 @@
-"""The message on a located fault for students: the steps that are right, the wrong line, and what it makes."""
+"""The message on a located fault: the wrong line, the made and the needed elements, and the steps that are right."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,9 +13,12 @@ from .reference import TOLERANCE, TraceCase, comparable, is_mask
 MAX_LINE = 100
 """Characters of a quoted line."""
 _SHOWN = 4
+_DIGITS, _MORE_DIGITS = 4, 7
+_MOST_COMPARED = 1_000
 _SMALL = 1e-3
 _OF_ONE_LINE = (FaultKind.WRONG_VALUES, FaultKind.MISSING_STEP, FaultKind.FIRST_OF_TWO, FaultKind.ONLY_LINE)
 """Kinds of fault whose cause is one line, or a number or layer that the line uses."""
+_ALIAS = re.compile(r"\s*([^\W\d]\w*) *= *((?!None\b|True\b|False\b)[^\W\d][\w.]*)\s*(?:#.*)?")
 _ASSIGNED = re.compile(r"([\w.,\s*]+?)(?::[^=]*)?\s*(?:[-+*/@]|\*\*)?=(?!=)")
 
 Source = Callable[[str], Sequence[str]]
@@ -34,25 +37,28 @@ def explain(fault: LocatedFault, case: TraceCase, source: Source) -> str:
     def text(line: int) -> str:
         return line_of(lines, line)
 
-    rows = _right_rows(fault, text)
+    names = _assigned(text(wrong[0]))
+    is_whole = fault.expected is not None and not fault.is_intermediate
     if len(wrong) > 1:
-        rows.append((_lines(wrong), "they do not fit together"))
-    elif fault.step in _assigned(text(wrong[0])):
-        rows.append((fault.step, f"not as it should be  ({_lines(wrong)})"))
+        message = [f"{_lines(wrong).capitalize()} do not fit together."]
+    elif fault.step in names or (is_whole and len(names) == 1):
+        message = [f"Line {wrong[0]} makes `{fault.step if fault.step in names else names.pop()}` wrong."]
     else:
-        rows.append((f"what {_lines(wrong)} {_verb(fault, case, text(wrong[0]))}", "not as it should be"))
-    width = max(len(name) for name, _ in rows) + 1
-    message = [f"Where it goes wrong, tried on {describe_call(case)}"]
-    message += [f"{name + ':':{width}} {verdict}" for name, verdict in rows]
+        message = [f"What line {wrong[0]} {_verb(fault, case, text(wrong[0]))} is wrong."]
     message += [f"  line {line}: {code}" for line in fault.lines if (code := quote(text(line)))]
-    message += _advice(fault, case)
+    message += [f"  {row}" for row in (*_elements(fault), *_patterns(fault))]
     others = [line for step, line in fault.right_steps.items() if step not in _assigned(text(line))]
     others = [] if fault.kind == FaultKind.ONLY_LINE else others
-    if fault.kind in _OF_ONE_LINE and (names := names_used(lines, wrong[-1], fault.traced_lines, others)):
-        message.append(f"If {_lines(wrong)} is right as it stands, look at what it uses: {names}.")
-    message += _elements(fault)
-    message += [f"  {pattern}" for pattern in _patterns(fault)]
-    return "\n".join(message)
+    used = names_used(lines, wrong[-1], fault.traced_lines, others) if fault.kind in _OF_ONE_LINE else ""
+    if not (used and fault.kind == FaultKind.ONLY_LINE):  # a number that the line uses may be wrong
+        message += _advice(fault, case)
+    if used:
+        message.append(f"If {_lines(wrong)} is right as it stands, look at what it uses: {used}.")
+    if fault.kind == FaultKind.WRONG_TENSOR and (alias := _alias_above(lines, wrong[-1])):
+        message.append(alias)
+    if right := _right_steps(fault, text):
+        message.append(f"As it should be: {', '.join(right)}.")
+    return "\n".join([*message, f"Tried on {describe_call(case)}"])
 
 
 def line_of(lines: Sequence[str], number: int) -> str:
@@ -60,20 +66,29 @@ def line_of(lines: Sequence[str], number: int) -> str:
     return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
-def _right_rows(fault: LocatedFault, text: Callable[[int], str]) -> list[tuple[str, str]]:
-    """Return the right steps: by name if the student's line assigns to that name, else the whole line."""
-    rows = list[tuple[str, str]]()
-    whole = set[int]()
-    for step, line in fault.right_steps.items():
-        if line in fault.lines:
-            continue
-        if step in _assigned(text(line)):
-            if step != fault.step:
-                rows.append((step, f"as it should be      (line {line})"))
-        elif line in fault.right_lines - whole:
-            rows.append((f"what line {line} makes", "as it should be"))
-            whole.add(line)
-    return rows
+def _right_steps(fault: LocatedFault, text: Callable[[int], str]) -> list[str]:
+    """Return the solution's steps that are right, if their lines assign to the solution's names.
+
+    The last step that a line makes must have its name, too: otherwise the line goes on with the others.
+    """
+    last = {line: step for step, line in fault.right_steps.items()}
+    return [
+        f"`{step}` (line {line})"
+        for step, line in fault.right_steps.items()
+        if line not in fault.lines and step != fault.step and {step, last[line]} <= _assigned(text(line))
+    ]
+
+
+def _alias_above(lines: Sequence[str], line: int) -> str:
+    """Return a message if a line uses a name that a line above it made another name for the same."""
+    names = re.findall(r"\w+", line_of(lines, line))
+    for number in range(line - 1, 0, -1):
+        above = line_of(lines, number)
+        if above.lstrip().startswith("def "):
+            return ""
+        if (alias := _ALIAS.fullmatch(above[:MAX_LINE])) and alias[1] in names:
+            return f"Line {number} makes `{alias[1]}` another name for `{alias[2]}`."
+    return ""
 
 
 def _assigned(line: str) -> set[str]:
@@ -115,14 +130,11 @@ def _advice(fault: LocatedFault, case: TraceCase) -> list[str]:
         case FaultKind.WRONG_TENSOR:
             return ["What is there is right in itself, but it is the wrong one for this place: are two names mixed up?"]
         case FaultKind.WRONG_RETURN if case.through:
-            return [
-                "What goes into it is right, but it is not all that is asked for: is something lost that was there, or "
-                "is another name meant?"
-            ]
+            return ["It is not all that is required: is something lost that was there, or is another name meant?"]
         case FaultKind.WRONG_RETURN:
             return [
-                "What goes into it is right, but it is not the result that is asked for: does it return too early, is "
-                "a last step left out, or is another name meant?"
+                "It is not the required result: does it return too early, is a last step left out, or is another "
+                "name meant?"
             ]
         case FaultKind.WRONG_COUNT:
             expected, verb = _tensors(fault.expected_count), "is" if fault.expected_count == 1 else "are"
@@ -189,20 +201,22 @@ def _argument(arg: Any) -> str:
 
 
 def _elements(fault: LocatedFault) -> list[str]:
-    """Return the first elements of the wrong and the right tensor, from where they differ."""
-    made, needed, start = fault.made, fault.expected, 0
+    """Return lines with a few of the made and of the needed elements, from where the printed digits differ."""
+    made, needed, start, digits = fault.made, fault.expected, 0, _DIGITS
     above = ["On the way to its result, the line makes:"] if fault.is_intermediate and made is not None else []
     if made is not None and needed is not None and made.shape == needed.shape and made.numel():
-        is_close = torch.isclose(comparable(made), comparable(needed), rtol=TOLERANCE, atol=TOLERANCE)
-        start = int((~is_close).flatten().long().argmax())
-    rows = above if made is None else [*above, f"  made:   {_tensor(made, start)}"]
-    return rows if needed is None else [*rows, f"  needed: {_tensor(needed, start)}"]
+        one, other = comparable(made).flatten(), comparable(needed).flatten()
+        apart = ((one - other).abs() > TOLERANCE * (1 + other.abs())).nonzero().flatten().tolist()[:_MOST_COMPARED]
+        visible = [n for n in apart if f"{float(one[n]):.{digits}g}" != f"{float(other[n]):.{digits}g}"]
+        start, digits = (visible or apart or [0])[0], digits if visible else _MORE_DIGITS
+    rows = above if made is None else [*above, f"made:   {_tensor(made, start, digits)}"]
+    return rows if needed is None else [*rows, f"needed: {_tensor(needed, start, digits)}"]
 
 
-def _tensor(values: torch.Tensor, start: int) -> str:
+def _tensor(values: torch.Tensor, start: int, digits: int) -> str:
     if values.dim() == 0:
-        return f"the number {float(values):.4g}"
-    numbers = ", ".join(f"{number:.4g}" for number in (values + 0.0).flatten()[start : start + _SHOWN].tolist())
+        return f"the number {float(values):.{digits}g}"
+    numbers = ", ".join(f"{number:.{digits}g}" for number in (values + 0.0).flatten()[start : start + _SHOWN].tolist())
     more = ", …" if values.numel() > start + _SHOWN else ""
     place = (torch.arange(values.numel()).view(values.shape) == start).nonzero()[0].tolist() if start else []
     where = f"from {place} on" if start else "beginning with"

@@ -51,8 +51,6 @@ class LocatedFault:
     right_steps: dict[str, int]
     """The names of the solution's steps that are right up to the fault, with their lines."""
     kind: FaultKind
-    right_lines: frozenset[int]
-    """The lines that make no suspect tensor."""
     traced_lines: frozenset[int]
     """The lines that make tensors."""
     is_intermediate: bool = False
@@ -72,24 +70,21 @@ def build_fault(
     expected: torch.Tensor | None = None,
     *,
     step: str = "",
-    proven: frozenset[int] = frozenset(),
     **details: Any,
 ) -> LocatedFault:
     """Return the fault of these lines.
 
-    until: the tensor before which right steps are listed. proven: tensors known to be right from a corrected run.
-    details: the last fields of `LocatedFault`.
+    until: the tensor before which right steps are listed. details: the last fields of `LocatedFault`.
     """
     tensors = [(number, tensor) for number, tensor in enumerate(status.made) if tensor.file == file]
     traced = frozenset(tensor.line for _, tensor in tensors)
-    doubtful = {tensor.line for number, tensor in tensors if number not in proven and _is_doubtful(status, number)}
     steps = dict[str, int]()
     for number, tensor in tensors:
         for match in status.matches[number] if number < until else ():
             if match.step:
                 steps.setdefault(match.step, tensor.line)
     places = tuple(dict.fromkeys(lines))
-    return LocatedFault(file, places, made, step, expected, steps, kind, traced - doubtful, traced, **details)
+    return LocatedFault(file, places, made, step, expected, steps, kind, traced, **details)
 
 
 def is_intermediate(status: TensorStatus, number: int, same_line: Sequence[int]) -> bool:
@@ -100,8 +95,3 @@ def is_intermediate(status: TensorStatus, number: int, same_line: Sequence[int])
     shape = status.made[number].values.shape
     users = [user for user in same_line if number in status.ancestors[user]]
     return any(not status.is_reshaped(user) or status.made[user].values.shape != shape for user in users)
-
-
-def _is_doubtful(status: TensorStatus, number: int) -> bool:
-    is_unknown_mask = status.is_mask[number] and not status.matches[number] and number not in status.confirmed
-    return status.is_suspect(number) or is_unknown_mask

@@ -126,7 +126,7 @@ class _FaultSearch:
         made, expected, step, is_on_the_way = self._tensors_to_show(correction)
         return build_fault(
             status, [line for _, line in places], file, number, kind, made, expected,
-            step=step, proven=correction.proven, is_intermediate=is_on_the_way,
+            step=step, is_intermediate=is_on_the_way,
         )  # fmt: skip
 
     def _makes(self, number: int, values: torch.Tensor) -> bool:

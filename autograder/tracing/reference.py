@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ..core.arguments import tensors_in
-from ..core.run_trace import TracedTensor, Run
+from ..core.run_trace import Run, TracedTensor
 
 TOLERANCE = 2e-5
 _INFINITE = 1e6

@@ -7,7 +7,7 @@ from itertools import chain
 import torch
 
 from ..core.arguments import tensors_in
-from ..core.run_trace import TracedTensor, Run
+from ..core.run_trace import Run, TracedTensor
 from .reference import has_same_values
 from .substitutions import Substitution, substitutions
 from .tensor_status import TensorStatus
