@@ -1,0 +1,17 @@
+"""The hidden test of the unit's bug hunt."""
+
+from autograder.catalogue.bug_hunts import Hunt, hunt
+from autograder.graders import contracts
+
+
+@contracts.exercise("hunt_rms_norm", forbids=())
+class TestHuntRmsNorm(contracts.Graders):
+    test_they_differ = hunt(
+        "On your input the wrong `rms_norm` gives something else than the right one.",
+        Hunt(
+            "rms_norm",
+            ("x: R d", "weight: d"),
+            hides=("weight all 0", "x all 0"),
+            mistake="mean_subtracted",
+        ),
+    )

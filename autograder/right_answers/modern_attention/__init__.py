@@ -1,0 +1,1 @@
+"""Unit 9: alternative solutions of attention in models of today."""

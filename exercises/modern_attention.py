@@ -1,0 +1,428 @@
+# %% [markdown]
+# # Attention in models of today
+#
+# The transformer block of 2017 has changed in small steps. Each step answers a question that training raised: why do
+# scores explode? Where does the weight go if no key fits? How do two documents share a sequence? In this notebook you
+# write the answers that models of 2024 and 2025 use:
+#
+# 1. **RMSNorm**, which divides each vector by its size;
+# 2. **scores that stay small**, by normalized queries and keys or by a soft cap;
+# 3. **sinks**, which let a head attend to nothing;
+# 4. **document masks**, which keep packed documents apart;
+# 5. **a gated MLP**, SwiGLU.
+#
+# At the end you build a block with all of them, and see what the largest score does while it trains.
+#
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
+# made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
+# from the first minute on. Where you are stuck, `hint("rms_norm")` gives you a question; call it again for more.
+# A leading `...` in a shape stands for any number of dimensions.
+
+# %% [markdown]
+# <details><summary>What is tested in every exercise</summary>
+#
+# - The output has its inputs' dtype and device. `float32` and `float64` are tested, for `rms_norm` half precision, too.
+# - Inputs are not modified, and gradients flow back to every tensor that can have one.
+# - Large values, in the thousands, give no NaN.
+# - The library's own attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`) may not be called.
+#
+# </details>
+
+# %% locked="setup"
+import math
+
+import matplotlib.pyplot as plt
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from attention_check import buggy, check, draw, example, guess, hint, show
+
+# %% [markdown]
+# What happens to numbers that grow? Half precision, in which large models compute, has a largest one:
+
+# %%
+print("largest float16:", torch.finfo(torch.float16).max)
+print("300 squared in float16:", torch.tensor(300.0, dtype=torch.float16) ** 2)
+print("300 squared in bfloat16:", torch.tensor(300.0, dtype=torch.bfloat16) ** 2)
+
+# %% [markdown]
+# **Tools of this unit**
+#
+# | tool | what it does | example |
+# |---|---|---|
+# | `x.pow(2).mean(dim=-1, keepdim=True)` | the mean square of each vector | `(b, T, d)` to `(b, T, 1)` |
+# | `torch.rsqrt(x)` | 1 divided by the square root | the same shape |
+# | `x.float()`, `x.to(dtype)` | another precision | the same shape |
+# | `torch.cat([a, b], dim=-1)` | rows side by side | `(T, T)` and `(T, 1)` to `(T, T + 1)` |
+# | `ids[:, :, None] != ids[:, None, :]` | compares every pair | `(b, T)` to `(b, T, T)` |
+# | `F.silu(x)` | $x \cdot \sigma(x)$: near 0 below zero, near $x$ above | the same shape |
+#
+# ## 1. RMSNorm
+#
+# LayerNorm subtracts the mean of a vector and divides by its standard deviation. RMSNorm leaves the mean where it is
+# and divides by the **root mean square** only:
+#
+# $$y_i = \frac{x_i}{r} \, w_i, \qquad r = \sqrt{\frac1d \sum_{i=1}^{d} x_i^2 + \varepsilon}$$
+#
+# For `1 2 3 4` the mean square is 30 / 4 = 7.5, its root 2.7386, and the result, with weights of one, `0.3651 0.7303
+# 1.0954 1.4606`. The `weight` is trained; $\varepsilon$ keeps the division finite if all elements are 0.
+#
+# In half precision a square overflows early, as you saw above. So RMSNorm computes in `float32` and converts the result
+# back.
+#
+# **Guess first**: what does RMSNorm with weights of one make of the vector `5 5 5 5`? Say its first element.
+
+# %%
+guess("same_elements", ...)
+
+# %% exercise="rms_norm" points=4
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Any number of leading dimensions, and `eps` with other values than 1e-6.
+# - A vector of zeros gives zeros and finite gradients.
+# - Elements in the hundreds in `float16` and `bfloat16`.
+#
+# </details>
+
+# %%
+show(lambda: rms_norm(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.ones(4)))
+
+# %% [markdown]
+# **A bug hunt.** Somebody else wrote this `rms_norm`. You can call it, not read it. On this vector it was right:
+
+# %%
+wrong = buggy("rms_norm")
+wrong(torch.tensor([-1.0, 1.0, 2.0, -2.0]), torch.ones(4))
+
+# %% [markdown]
+# Find an input on which `wrong(x, weight)` and the right result differ by more than 0.001: `x` of shape `(R, d)` and
+# `weight` of shape `(d,)`, with at most twelve elements together, `float32` and finite. What is special about the
+# vector above?
+
+# %% exercise="hunt_rms_norm" points=2
+
+# %% [markdown]
+# ## 2. Scores that stay small
+#
+# A score is a dot product, so it grows with the length of query and key. Nothing in training stops that. In
+# large models scores grew until each softmax gave all weight to one key ([Dehghani and others,
+# 2023](https://arxiv.org/abs/2302.05442)); then its gradient is nearly 0, and training fails. One answer is to
+# normalize queries and keys before the product, each with weights of its own (**QK-norm**):
+#
+# $$s_{ij} = \frac{\operatorname{RMSNorm}(q_i) \cdot \operatorname{RMSNorm}(k_j)}{\sqrt{hd}}$$
+#
+# `queries` are `(..., Tq, hd)`, `keys` `(..., Tk, hd)`, and both weights `(hd,)`. A query `(3, 4)` has the score
+# `1.4142` with every key in its direction, however long.
+#
+# **Guess first**: with weights of one and `hd = 64`, what is the largest score that two vectors can have?
+
+# %%
+guess("largest_score", ...)
+
+# %% exercise="qk_norm_scores" points=4
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Queries and keys of different numbers, any leading dimensions, `eps` with other values.
+# - Inputs a million times as large give the same scores.
+#
+# </details>
+
+# %% [markdown]
+# How the largest of 64 scores grows when queries and keys grow:
+
+
+# %% drawing=true
+def largest_scores() -> None:
+    """Draw the largest score over the scale of queries and keys, three ways."""
+    generator = torch.Generator().manual_seed(0)
+    queries, keys = torch.randn(2, 8, 16, generator=generator).unbind()
+    scales = [2.0**power for power in range(-2, 5)]
+    ones = torch.ones(16)
+    ways = {
+        "plain": lambda q, k: q @ k.T / 4,
+        "QK-norm": lambda q, k: qk_norm_scores(q, k, ones, ones),
+        "soft cap of 5": lambda q, k: softcap(q @ k.T / 4, 5.0),
+    }
+    _, axes = plt.subplots(figsize=(5, 3), layout="constrained")
+    for (name, way), style in zip(ways.items(), ("o-", "s-", "^-"), strict=True):
+        try:
+            largest = [float(way(s * queries, s * keys).max()) for s in scales]
+            axes.plot(scales, largest, style, label=name)
+        except Exception:
+            print(f"The line of {name} comes once its function works.")
+    axes.set(xscale="log", yscale="log", ylabel="largest score")
+    axes.set(xlabel="scale of queries and keys")
+    axes.legend()
+    plt.show()
+
+
+show(largest_scores)
+
+# %% [markdown]
+# Another answer bends the scores themselves: a **soft cap** lets small scores pass and presses large ones below the
+# cap.
+#
+# $$\operatorname{softcap}(s) = c \cdot \tanh\left(\frac{s}{c}\right)$$
+#
+# With $c = 2$ the scores 0, 1 and 4 become `0.0000 0.9242 1.9281`. It comes before the mask: $-\infty$ would become
+# $-c$, and hide nothing.
+#
+# **Guess first**: `softcap(1000, 50)` is nearly which number?
+
+# %%
+guess("capped", ...)
+
+# %% exercise="softcap" points=2
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Any shape, any cap above 0, whole numbers as caps, too.
+#
+# </details>
+
+# %%
+show(lambda: softcap(torch.tensor([0.0, 1.0, 4.0]), 2.0))
+
+# %% [markdown]
+# ## 3. Sinks: attending to nothing
+#
+# The weights of a softmax sum to 1. A head that finds no key worth attending to must still give its weight away, and
+# trained models give it to the first token, whatever that token is: it has become a **sink**. When a sliding window
+# drops that token, the model's text falls apart ([Xiao and others, 2023](https://arxiv.org/abs/2309.17453)). `gpt-oss`
+# gives each head a sink of its own: one more score in each row of the softmax, trained like a weight, **without a
+# value**.
+#
+# $$\alpha_{ij} = \frac{e^{s_{ij}}}{e^{z} + \sum_{k \le i} e^{s_{ik}}}$$
+#
+# $z$ is the head's sink. A row with the scores 0 and 1 and a sink of 1 has the weights `0.1554 0.4223`; the rest,
+# 0.4223, goes to the sink and is lost. Scores are divided by $\sqrt{hd}$, sinks are not. Attention is causal, with
+# queries, keys and values of shape `(b, h, T, hd)` and `sinks` of shape `(h,)`.
+#
+# **Guess first**: the first token of a text sees only itself. Its score is 0, and so is the sink. What is its weight?
+
+# %%
+guess("first_token", ...)
+
+# %% exercise="attention_with_sinks" points=5
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Any numbers of sequences, heads and tokens; each head has its own sink.
+# - A sink of $-\infty$ takes nothing. Scores and sinks in the thousands give no NaN.
+# - Sinks get gradients.
+#
+# </details>
+
+# %% [markdown]
+# The weights of six tokens with equal scores, under sinks of $-\infty$, 0 and 2. Each row sums to less, the larger the
+# sink is:
+
+
+# %%
+def weights_with_sink(sink: float) -> torch.Tensor:
+    """Read the weights off the result, by values that are the identity, (6, 6)."""
+    nothing = torch.zeros(1, 1, 6, 6)
+    identity = torch.eye(6)[None, None]
+    return attention_with_sinks(nothing, nothing, identity, torch.tensor([sink]))[0, 0]
+
+
+draw(
+    {
+        "no sink": lambda: weights_with_sink(-math.inf),
+        "sink of 0": lambda: weights_with_sink(0.0),
+        "sink of 2": lambda: weights_with_sink(2.0),
+    },
+    [str(number) for number in range(6)],
+)
+
+# %% [markdown] written="why_sinks" points=3
+# **In your own words** (a few sentences, read by a person): where does the weight of a query go that fits no key, if
+# there is no sink? What does a sink change about the head's output then, and why does it help when a sliding window
+# drops the first tokens?
+
+# %% [markdown]
+# ## 4. Many documents in one sequence
+#
+# Training sequences have a fixed length, and documents do not. So several documents are packed into one sequence. A
+# token must not see another document: what stands there has nothing to do with it. `documents` has a number for each
+# token, `(b, T)`; equal numbers are one document. Hide every later token and every token with another number.
+#
+# For `1 1 2 2` the mask is, with 1 for hidden:
+#
+#     0 1 1 1
+#     0 0 1 1
+#     1 1 0 1
+#     1 1 0 0
+#
+# **Guess first**: three documents of 4 tokens each are packed into one sequence. How many of the 144 positions are
+# *not* hidden?
+
+# %%
+guess("packed", ...)
+
+# %% exercise="document_mask" points=3
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Documents that come back later in the sequence: `7 3 7` has two documents.
+# - Any whole numbers, negative and large ones included. The result is a bool tensor, True where hidden.
+#
+# </details>
+
+# %%
+packed = torch.tensor([[1, 1, 1, 2, 2, 3]])
+draw({"1 is seen": lambda: ~document_mask(packed)[0]}, list("aaabbc"))
+
+# %% [markdown]
+# ## 5. A gated MLP
+#
+# The MLP of a block was two projections with GELU between them. **SwiGLU** has three. One projection is a gate: its
+# SiLU scales another projection, element by element, and the third projects back.
+#
+# $$\operatorname{SwiGLU}(x) = \left(\operatorname{SiLU}(x W_{gate}^T) \odot x W_{up}^T\right) W_{down}^T$$
+#
+# As in `nn.Linear`, weights have shape `(out, in)`: `W_gate` and `W_up` are `(f, d)`, `W_down` is `(d, f)`.
+#
+# **Guess first**: three matrices instead of two. To keep the number of parameters of two matrices with `f = 4 d`, which
+# multiple of `d` must `f` be? Say it with two decimals.
+
+# %%
+guess("gated_width", ...)
+
+# %% exercise="swiglu" points=3
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Any leading dimensions; `f` larger than `d`, smaller or equal.
+#
+# </details>
+
+# %% [markdown]
+# ## A block of today
+#
+# All of it in one block: RMSNorm before attention and before the MLP, sinks, a document mask in the loss of packed
+# sequences, SwiGLU. The task: each packed document counts up in steps of its own, as in `3 5 7 9 1 3` modulo 10. The
+# step shows in a document's own tokens only.
+
+
+# %% drawing=true
+def packed_counting(
+    b: int,
+    generator: torch.Generator,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Three documents of eight tokens in a sequence: tokens and documents, (b, 24)."""
+    start, step = torch.randint(10, (2, b, 3, 1), generator=generator).unbind()
+    tokens = (start + step * torch.arange(8)) % 10  # (b, 3, 8)
+    return tokens.flatten(1), torch.arange(3).repeat_interleave(8).expand(b, 24)
+
+
+class ModernBlock(nn.Module):
+    """A model of one block, with normalized queries and keys or without."""
+
+    def __init__(self, d: int = 32, h: int = 4, *, qk_norm: bool = True) -> None:
+        super().__init__()
+        self.h, self.qk_norm = h, qk_norm
+        self.embedding, self.positions = nn.Embedding(10, d), nn.Embedding(24, d)
+        self.W_qkv = nn.Linear(d, 3 * d, bias=False)
+        self.W_out = nn.Linear(d, d, bias=False)
+        self.query_weight = nn.Parameter(torch.ones(d // h))
+        self.key_weight = nn.Parameter(torch.ones(d // h))
+        self.first = nn.Parameter(torch.ones(d))
+        self.second = nn.Parameter(torch.ones(d))
+        self.last = nn.Parameter(torch.ones(d))
+        self.W_gate = nn.Parameter(torch.randn(2 * d, d) * d**-0.5)
+        self.W_up = nn.Parameter(torch.randn(2 * d, d) * d**-0.5)
+        self.W_down = nn.Parameter(torch.randn(d, 2 * d) * (2 * d) ** -0.5)
+        self.largest = 0.0
+
+    def attend(self, x: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """Attention with the unit's scores, (b, T, d) to (b, T, d)."""
+        b, T, d = x.shape
+        qkv = self.W_qkv(x).view(b, T, 3, self.h, d // self.h)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (b, h, T, hd) each
+        if self.qk_norm:
+            scores = qk_norm_scores(q, k, self.query_weight, self.key_weight)
+        else:
+            scores = q @ k.mT / (d // self.h) ** 0.5
+        self.largest = float(scores.detach().abs().max())
+        weights = scores.masked_fill(hidden[:, None], -torch.inf).softmax(dim=-1)
+        return self.W_out((weights @ v).transpose(1, 2).reshape(b, T, d))
+
+    def forward(self, tokens: torch.Tensor, documents: torch.Tensor) -> torch.Tensor:
+        x = self.embedding(tokens) + self.positions.weight
+        x = x + self.attend(rms_norm(x, self.first), document_mask(documents))
+        x = x + swiglu(rms_norm(x, self.second), self.W_gate, self.W_up, self.W_down)
+        return rms_norm(x, self.last) @ self.embedding.weight.T
+
+
+# %% [markdown]
+# The same block trains with normalized queries and keys and without, 250 steps each; a few seconds:
+
+
+# %% training="train_blocks"
+def train_both() -> None:
+    """Draw the loss and the largest score of both blocks while they train."""
+    _, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+    for qk_norm, style in ((True, "-"), (False, "--")):
+        torch.manual_seed(0)
+        model = ModernBlock(qk_norm=qk_norm)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        generator = torch.Generator().manual_seed(1)
+        losses, largest = [], []
+        for _ in range(250):
+            tokens, documents = packed_counting(32, generator)
+            logits = model(tokens, documents)[:, :-1]
+            inside = documents[:, 1:] == documents[:, :-1]  # within a document
+            loss = F.cross_entropy(logits[inside], tokens[:, 1:][inside])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            largest.append(model.largest)
+        name = "QK-norm" if qk_norm else "plain scores"
+        left.plot(losses, style, label=name)
+        right.plot(largest, style, label=name)
+        print(f"{name}: loss {losses[-1]:.3f}, largest score {largest[-1]:.1f}")
+    left.set(xlabel="step", ylabel="loss")
+    right.set(xlabel="step", ylabel="largest score", yscale="log")
+    left.legend()
+    plt.show()
+
+
+show(train_both)
+
+# %% [markdown]
+# **In real models**
+#
+# | what | model | figure | source |
+# |---|---|---|---|
+# | RMSNorm before each part, SwiGLU | Llama, 65B | MLP of width 2/3 · 4 d | Touvron 2023 |
+# | QK-norm | Qwen3 | RMSNorm on each head's queries and keys | Yang 2025 |
+# | soft caps | Gemma 2 | 50 for scores, 30 for logits | Riviere 2024 |
+# | QK-norm instead of soft caps | Gemma 3 | | Kamath 2025 |
+# | the first tokens are sinks | StreamingLLM | 4 tokens are kept | Xiao 2023 |
+# | a trained sink for each head | gpt-oss | | OpenAI 2025 |
+# | document masks | Llama 3 | | Grattafiori 2024 |
+#
+# [Touvron 2023](https://arxiv.org/abs/2302.13971), [Yang 2025](https://arxiv.org/abs/2505.09388), [Riviere
+# 2024](https://arxiv.org/abs/2408.00118), [Kamath 2025](https://arxiv.org/abs/2503.19786), [Xiao
+# 2023](https://arxiv.org/abs/2309.17453), [OpenAI 2025](https://arxiv.org/abs/2508.10925), [Grattafiori
+# 2024](https://arxiv.org/abs/2407.21783). RMSNorm is by [Zhang and Sennrich, 2019](https://arxiv.org/abs/1910.07467),
+# SwiGLU by [Shazeer, 2020](https://arxiv.org/abs/2002.05202).
+
+# %% [markdown]
+# ## How far you are
+#
+# Every check of this notebook in one table, with the points that the public examples would give:
+
+# %%
+check()
