@@ -187,6 +187,14 @@ def test_solutions_pass_every_grader(solved, unit):
 
 
 PUBLISHED = {
+    "modern_attention": {
+        "rms_norm": "test_four_elements",
+        "qk_norm_scores": "test_one_query",
+        "softcap": "test_three_scores",
+        "attention_with_sinks": "test_two_tokens",
+        "document_mask": "test_two_documents",
+        "swiglu": "test_one_token",
+    },
     "tiny_language_model": {
         "sinusoidal_positions": "test_three_positions",
         "next_token_loss": "test_three_tokens",

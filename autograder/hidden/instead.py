@@ -67,6 +67,12 @@ def _after_eval(self: Any, student: Any, reference: Any, rng: Any) -> None:
         assert_close(own(x), right(x))
 
 
+def _numbers_of_documents(self: Any, student: Any, reference: Any, rng: Any) -> None:
+    for documents in ([[-3, 2, -3, 2]], [[2**41, 2**41 + 1, 2**41]], [[9, 9, -1, -1, 8]]):
+        numbers = torch.tensor(documents)
+        assert_close(student.document_mask(numbers), golden(reference.document_mask(numbers).value))
+
+
 GRADERS: dict[tuple[str, str], Callable[..., None]] = {
     ("normalize_by_sum", "test_negative_scores"): _negative_scores,
     ("normalize_by_sum", "test_float64_stays_exact"): _small_sums,
@@ -78,6 +84,7 @@ GRADERS: dict[tuple[str, str], Callable[..., None]] = {
     ("encode", "test_unknown_word"): _unknown_word,
     ("CausalAttention", "test_after_eval"): _after_eval,
     ("MultiHeadAttentionWrapper", "test_after_eval"): _after_eval,
+    ("document_mask", "test_other_numbers"): _numbers_of_documents,
     ("MultiHeadAttention", "test_no_dropout_in_evaluation"): _after_eval,
     ("OptimizedMultiHeadAttention", "test_no_dropout_in_evaluation"): _after_eval,
     ("EfficientMultiHeadAttention", "test_no_dropout_in_evaluation"): _after_eval,
