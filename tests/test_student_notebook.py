@@ -128,6 +128,7 @@ STEPS = {
     OF_HEADS: b"steps: int = 300",
     "tiny_language_model": b"steps: int = 500",
     "attention_masks": b"steps: int = 150",
+    "modern_attention": b"steps: int = 150",
 }
 
 
