@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Attention in models of today
 #
-# The transformer block of 2017 has changed in small steps. Each step answers a question that training raised: why do
-# scores explode? Where does the weight go if no key fits? How do two documents share a sequence? In this notebook you
-# write the answers that models of 2024 and 2025 use:
+# Since 2017 the transformer block has changed in small steps. Most of them answer a question that training raised: why
+# do scores explode? Where does the weight go if no key fits? How do two documents share a sequence? In this notebook
+# you write the answers that models of 2024 and 2025 use:
 #
 # 1. **RMSNorm**, which divides each vector by its size;
 # 2. **scores that stay small**, by normalized queries and keys or by a soft cap;
@@ -11,7 +11,7 @@
 # 4. **document masks**, which keep packed documents apart;
 # 5. **a gated MLP**, SwiGLU.
 #
-# At the end a block with your functions learns to count, and you see what its largest score does meanwhile.
+# At the end a block with your norm, scores, mask and MLP learns to count, and you see what its largest score does.
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
@@ -22,9 +22,10 @@
 # <details><summary>What is tested in every exercise</summary>
 #
 # - The output has its inputs' dtype and device. `float32` and `float64` are tested, for `rms_norm` half precision, too.
-# - Inputs are not modified, and gradients flow back to every tensor that can have one.
-# - Large values, in the thousands, give no NaN.
+# - Inputs are not modified, and correct gradients flow back to every tensor that can have one.
+# - Large values, in the thousands, give no NaN, neither in results nor in gradients.
 # - The library's own attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`) may not be called.
+#   Everything else may, also your own functions of earlier exercises.
 #
 # </details>
 
@@ -60,18 +61,19 @@ print("300 squared in bfloat16:", torch.tensor(300.0, dtype=torch.bfloat16) ** 2
 #
 # ## 1. RMSNorm
 #
-# LayerNorm subtracts the mean of a vector and divides by its standard deviation. RMSNorm leaves the mean where it is
-# and divides by the **root mean square** only:
+# LayerNorm subtracts the mean of a vector and divides by its standard deviation. RMSNorm does not subtract the mean. It
+# divides by the **root mean square** only:
 #
 # $$y_i = \frac{x_i}{r} \, w_i, \qquad r = \sqrt{\frac1d \sum_{i=1}^{d} x_i^2 + \varepsilon}$$
 #
 # For `1 2 3 4` the mean square is 30 / 4 = 7.5, its root 2.7386, and the result, with weights of one, `0.3651 0.7303
 # 1.0954 1.4606`. The `weight` is trained; $\varepsilon$ keeps the division finite if all elements are 0.
 #
-# In half precision a square overflows early, as you saw above. So RMSNorm computes in `float32` and converts the result
-# back.
+# In `float16` the square of 256 is infinite already, and `bfloat16` keeps only two or three digits. So half precision
+# is converted to `float32` first, and the result back; `float64` stays `float64`. The weight has the dtype of `x`.
 #
-# **Guess first**: what does RMSNorm with weights of one make of the vector `5 5 5 5`? Say its first element.
+# **Guess first**: what does RMSNorm with weights of one make of the vector `5 5 5 5`? Say its first element: put
+# it in place of `...`. Guesses are not marked.
 
 # %%
 guess("same_elements", ...)
@@ -99,8 +101,8 @@ wrong(torch.tensor([-1.0, 1.0, 2.0, -2.0]), torch.ones(4))
 
 # %% [markdown]
 # Find an input on which `wrong(x, weight)` and the right result differ by more than 0.001: `x` of shape `(R, d)` and
-# `weight` of shape `(d,)`, with at most twelve elements together, `float32` and finite. What is special about the
-# vector above?
+# `weight` of shape `(d,)`, `float32` and finite, with at most twelve elements in `x` and `weight` together. What is
+# special about the input above?
 
 # %% exercise="hunt_rms_norm" points=2
 
@@ -114,8 +116,8 @@ wrong(torch.tensor([-1.0, 1.0, 2.0, -2.0]), torch.ones(4))
 #
 # $$s_{ij} = \frac{\operatorname{RMSNorm}(q_i) \cdot \operatorname{RMSNorm}(k_j)}{\sqrt{hd}}$$
 #
-# `queries` are `(..., Tq, hd)`, `keys` `(..., Tk, hd)`, and both weights `(hd,)`. A query `(3, 4)` has the score
-# `1.4142` with every key in its direction, however long.
+# `queries` are `(..., Tq, hd)`, `keys` `(..., Tk, hd)`, and both weights `(hd,)`. With weights of one,
+# a query `(3, 4)` has the score `1.4142` with every key in its direction, however long.
 #
 # **Guess first**: with weights of one and `hd = 64`, what is the largest score that two vectors can have?
 
@@ -128,7 +130,7 @@ guess("largest_score", ...)
 # <details><summary>What is tested</summary>
 #
 # - Queries and keys of different numbers, any leading dimensions, `eps` with other values.
-# - Inputs a million times as large give the same scores.
+# - Inputs a million times as large give the same scores, with the usual `eps`.
 #
 # </details>
 
@@ -139,7 +141,7 @@ guess("largest_score", ...)
 # $$\operatorname{softcap}(s) = c \cdot \tanh\left(\frac{s}{c}\right)$$
 #
 # With $c = 2$ the scores 0, 1 and 4 become `0.0000 0.9242 1.9281`. It comes before the mask: $-\infty$ would become
-# $-c$, and hide nothing.
+# $-c$, and a hidden key could get weight.
 #
 # **Guess first**: `softcap(1000, 50)` is nearly which number?
 
@@ -198,7 +200,7 @@ show(largest_scores)
 # gives each head a sink of its own: one more score in each row of the softmax, trained like a weight, **without a
 # value**.
 #
-# $$\alpha_{ij} = \frac{e^{s_{ij}}}{e^{z} + \sum_{k \le i} e^{s_{ik}}}$$
+# $$\alpha_{ij} = \frac{e^{s_{ij}}}{e^{z} + \sum_{k \le i} e^{s_{ik}}} \quad \text{for } j \le i$$
 #
 # $z$ is the head's sink. A row with the scores 0 and 1 and a sink of 1 has the weights `0.1554 0.4223`; the rest,
 # 0.4223, goes to the sink and is lost. Scores are divided by $\sqrt{hd}$, sinks are not. Attention is causal, with
@@ -252,7 +254,8 @@ draw(
 #
 # Training sequences have a fixed length, and documents do not. So several documents are packed into one sequence. A
 # token must not see another document: what stands there has nothing to do with it. `documents` has a number for each
-# token, `(b, T)`; equal numbers are one document. Hide every later token and every token with another number.
+# token, `(b, T)`; equal numbers are one document, also if it goes on later in the
+# sequence. Hide every later token and every token with another number.
 #
 # For `1 1 2 2` the mask is, with 1 for hidden:
 #
@@ -284,8 +287,10 @@ draw({"1 is seen": lambda: ~document_mask(packed)[0]}, list("aaabbc"))
 # %% [markdown]
 # ## 5. A gated MLP
 #
-# The MLP of a block was two projections with GELU between them. **SwiGLU** has three. One projection is a gate: its
-# SiLU scales another projection, element by element, and the third projects back.
+# The MLP of a block was two projections with an activation between them: ReLU, later GELU. **SwiGLU** has three. One
+# projection is a gate: its SiLU scales another projection, element by element, and the third projects back. At the same
+# number of parameters models with it reach a lower loss; [Shazeer, 2020](https://arxiv.org/abs/2002.05202), who found
+# that, offers no explanation.
 #
 # $$\operatorname{SwiGLU}(x) = \left(\operatorname{SiLU}(x W_{gate}^T) \odot x W_{up}^T\right) W_{down}^T$$
 #
@@ -366,8 +371,8 @@ class ModernBlock(nn.Module):
 
 
 # %% [markdown]
-# The same block trains with normalized queries and keys and without, 150 steps each, in some seconds. The second token
-# of a document is chance, so the loss ends above 0: $\ln 10 / 7 = 0.33$.
+# The same block trains with normalized queries and keys and without, 150 steps each, in some seconds. Of a
+# document's seven predictions the first is chance, so the loss ends near $\ln 10 / 7 = 0.33$.
 
 
 # %% training="train_blocks"
@@ -395,7 +400,7 @@ def train_both(steps: int = 150) -> None:
         right.plot(largest, style, label=name)
         print(f"{name}: loss {losses[-1]:.3f}, largest score {largest[-1]:.1f}")
     left.set(xlabel="step", ylabel="loss")
-    right.set(xlabel="step", ylabel="largest score", yscale="log")
+    right.set(xlabel="step", ylabel="largest |score|", yscale="log")
     left.legend()
     plt.show()
 
@@ -403,23 +408,26 @@ def train_both(steps: int = 150) -> None:
 show(train_both)
 
 # %% [markdown]
+# Both learn this small task. But plain scores end three times as large, and nothing bounds them. In a large model and
+# half precision, growth like this ended trainings.
+
+# %% [markdown]
 # **In real models**
 #
-# | what | model | figure | source |
+# | what | model | detail | source |
 # |---|---|---|---|
-# | RMSNorm before each part, SwiGLU | Llama, 65B | MLP of width 2/3 · 4 d | Touvron 2023 |
-# | QK-norm | Qwen3 | RMSNorm on each head's queries and keys | Yang 2025 |
+# | RMSNorm before each part, SwiGLU | Llama | MLP of width 2/3 · 4 d | Touvron 2023 |
+# | QK-norm | Qwen3 | RMSNorm on queries and keys | Yang 2025 |
 # | soft caps | Gemma 2 | 50 for scores, 30 for logits | Riviere 2024 |
-# | QK-norm instead of soft caps | Gemma 3 | | Kamath 2025 |
+# | QK-norm | Gemma 3 | instead of Gemma 2's soft caps | Kamath 2025 |
 # | the first tokens are sinks | StreamingLLM | 4 tokens are kept | Xiao 2023 |
-# | a trained sink for each head | gpt-oss | | OpenAI 2025 |
-# | document masks | Llama 3 | | Grattafiori 2024 |
+# | a trained sink for each head | gpt-oss | one number a head | OpenAI 2025 |
+# | document masks | Llama 3 | no attention across documents | Grattafiori 2024 |
 #
 # [Touvron 2023](https://arxiv.org/abs/2302.13971), [Yang 2025](https://arxiv.org/abs/2505.09388), [Riviere
 # 2024](https://arxiv.org/abs/2408.00118), [Kamath 2025](https://arxiv.org/abs/2503.19786), [Xiao
 # 2023](https://arxiv.org/abs/2309.17453), [OpenAI 2025](https://arxiv.org/abs/2508.10925), [Grattafiori
-# 2024](https://arxiv.org/abs/2407.21783). RMSNorm is by [Zhang and Sennrich, 2019](https://arxiv.org/abs/1910.07467),
-# SwiGLU by [Shazeer, 2020](https://arxiv.org/abs/2002.05202).
+# 2024](https://arxiv.org/abs/2407.21783). RMSNorm is by [Zhang and Sennrich, 2019](https://arxiv.org/abs/1910.07467).
 
 # %% [markdown]
 # ## How far you are

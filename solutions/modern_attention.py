@@ -7,8 +7,8 @@ import torch.nn.functional as F
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
     """Divide each vector by the root mean square of its elements, then scale.
 
-    x: (..., d), weight: (d,), eps: added to the mean square. Compute in float32 if
-    x is in half precision. Returns (..., d), in the dtype of x.
+    x: (..., d), weight: (d,), in the dtype of x; eps: added to the mean square.
+    Compute in float32 if x is in half precision. Returns (..., d), in the dtype of x.
     For example x (2, 6, 4), weight (4,) -> (2, 6, 4).
     """
     wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
@@ -44,7 +44,7 @@ def qk_norm_scores(
 
 
 def softcap(scores: torch.Tensor, cap: float) -> torch.Tensor:
-    """Keep scores strictly between -cap and cap, and small scores nearly as they are.
+    """Bend large scores to at most cap in size, and keep small ones nearly as they are.
 
     scores: any shape, cap: above 0. Returns cap * tanh(scores / cap).
     For example scores (2, 6, 6) -> (2, 6, 6).
