@@ -173,13 +173,16 @@ class TestAttentionWithSinks(contracts.Graders):
     @contracts.points(1)
     def test_large_scores(self, student, reference, rng):
         """Scores and sinks in the thousands, of either sign, give no NaN."""
-        *inputs, sinks = self.draw(rng, 2, 3, 6, 5, scale=100.0)
-        for factor in (3e3, -3e4):
+        queries, keys, values, sinks = self.draw(rng, 2, 3, 6, 5, scale=100.0)
+        far_below_zero = queries.abs() + 50.0, -keys.abs() - 50.0
+        for (large_queries, large_keys), factor in (((queries, keys), 2e4), (far_below_zero, -3e4)):
             assert_right_where_large(
                 student,
                 student.attention_with_sinks,
                 reference.attention_with_sinks,
-                *inputs,
+                large_queries,
+                large_keys,
+                values,
                 sinks.abs() * factor,
                 check=self.assert_right,
             )
