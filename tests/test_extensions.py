@@ -26,7 +26,8 @@ from tests import REPOSITORY
 
 from . import forked_command
 from .recorded_class import UNIT, hand_in
-from .test_deadlines import DUE, FULL, HALF, RIGHT, WRONG, ZERO, OfEachFile, due_is, gradebook, roster_is, settings_are
+from .recorded_class import opened_gradebook as gradebook
+from .test_deadlines import DUE, FULL, HALF, RIGHT, WRONG, ZERO, OfEachFile, due_is, roster_is, settings_are
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),

@@ -138,10 +138,12 @@ OF_EACH_KIND = {
     if entry.caught_by not in (None, catalogue.FORBIDDEN)
 }
 UNITS, KINDS = (sorted({one[place] for one in OF_EACH_KIND}) for place in (0, 1))
+_ONE_IN = 8
+"""So few that each unit and each kind is in the sample."""
 SAMPLE = {
     (unit, kind): key
     for (unit, kind), key in OF_EACH_KIND.items()
-    if sampling.every or (UNITS.index(unit) + KINDS.index(kind)) % len(UNITS) == 0
+    if sampling.every or (UNITS.index(unit) + KINDS.index(kind)) % _ONE_IN == 0
 }
 
 

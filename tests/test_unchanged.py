@@ -210,16 +210,33 @@ def test_a_name_that_is_no_text_is_left_alone_like_any_other(root, recorded):
     assert recorded.asked == []
 
 
-def test_a_damaged_entry_affects_only_its_student(root, recorded):
-    """Half an entry, which the gradebook does not let be made again: said in that row, and the others are graded."""
+REFUSES = """CREATE TRIGGER refuses BEFORE INSERT ON submitted_notebook
+WHEN (SELECT student_id FROM submitted_assignment WHERE id = NEW.assignment_id) = 'ada'
+BEGIN SELECT RAISE(ABORT, 'refused'); END"""
+
+
+def remove_entry_of_ada(opened):
+    """Leave the row of ada's submission without its notebook."""
+    notebook = opened.find_submission_notebook(UNIT, UNIT, "ada").id
+    for table, column in (("grade", "notebook_id"), ("comment", "notebook_id"), ("submitted_notebook", "id")):
+        opened.db.execute(text(f"DELETE FROM {table} WHERE {column} = :it"), {"it": notebook})
+    opened.db.commit()
+
+
+def test_an_entry_without_its_notebook_is_made_again(root, recorded):
     with opened_gradebook(root) as opened:
-        notebook_of_ada = opened.find_submission_notebook(UNIT, UNIT, "ada").id
-        for table, column in (("grade", "notebook_id"), ("comment", "notebook_id"), ("submitted_notebook", "id")):
-            opened.db.execute(text(f"DELETE FROM {table} WHERE {column} = :it"), {"it": notebook_of_ada})
+        remove_entry_of_ada(opened)
+    rows = recorded.grade(root, regrade=True).rows
+    assert [(row.student, row.problem) for row in rows] == [("ada", ""), ("bo", ""), ("cy", "")]
+
+
+def test_an_entry_that_the_gradebook_refuses_affects_only_its_student(root, recorded):
+    with opened_gradebook(root) as opened:
+        remove_entry_of_ada(opened)
+        opened.db.execute(text(REFUSES))
         opened.db.commit()
-    result = recorded.grade(root, regrade=True)
-    problems = {row.student: row.problem for row in result.rows}
-    assert "the gradebook does not take this entry: UNIQUE constraint failed" in problems.pop("ada")
+    problems = {row.student: row.problem for row in recorded.grade(root, regrade=True).rows}
+    assert "the gradebook does not take this entry: refused" in problems.pop("ada")
     assert problems == {"bo": "", "cy": ""}
 
 
