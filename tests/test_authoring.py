@@ -238,7 +238,7 @@ def test_one_unit_is_built_alone(course, autograder, begun):
     assert autograder("build", "third", code=2) == (
         f"There is no exercises/third.py. The units with a text are: begun, {UNIT}.\n"
     )
-    assert "12 files written" in autograder("build", UNIT)  # though the other unit is only begun
+    assert "14 files written" in autograder("build", UNIT)  # though the other unit is only begun
     assert "There is no unit `third`" in autograder("matrix", "third", code=2)
     assert "no known answer with `Norm` in its name" in autograder("matrix", "-k", "Norm", code=2)
     assert "give --write without a unit" in autograder("matrix", UNIT, "--write", code=2)

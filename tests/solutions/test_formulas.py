@@ -44,13 +44,20 @@ def test_every_exercise_is_here():
         test_attention_masks,
         test_efficient_attention,
         test_inference,
+        test_modern_attention,
         test_tiny_language_model,
     )
 
     exercises = {
         e.name for name in course.unit_names() for e in course.unit(name).exercises if e.name not in hunts(name)
     }
-    others = (test_attention_masks, test_efficient_attention, test_inference, test_tiny_language_model)
+    others = (
+        test_attention_masks,
+        test_efficient_attention,
+        test_inference,
+        test_modern_attention,
+        test_tiny_language_model,
+    )
     assert {f"test_{name}" for name in exercises} <= set(globals()).union(*map(vars, others))
     assert len(exercises) >= 33
 
