@@ -4,6 +4,7 @@ Each run tries a fault on some of the exercises in which it can be made; `pytest
 """
 
 import inspect
+import re
 
 import pytest
 import torch
@@ -157,8 +158,8 @@ SCALED = [(unit, name) for unit, name in EXERCISES if "**0.5" in solution(unit, 
 @pytest.mark.parametrize(("unit", "exercise", "root"), sampling.in_turn(sampling.thinned(SCALED, 2), ROOTS))
 def test_what_is_no_root_gets_no_more_than_half(examiner, unit, exercise, root):
     code = solution(unit, exercise)
-    for width in ("d_k", "head_dim", "self.head_dim", "keys.shape[-1]", "query.shape[-1]"):
-        code = code.replace(f"/ {width} ** 0.5", f"/ ({root.format(width)})")
+    for width in ("d_k", "head_dim", "self.head_dim", "keys.shape[-1]", "queries.shape[-1]", "query.shape[-1]", "hd"):
+        code = re.sub(rf"/ {re.escape(width)} ?\*\* ?0\.5", f"/ ({root.format(width)})", code)
     assert code != solution(unit, exercise)
     got, _ = share(examiner, unit, exercise, code)
     assert got <= 0.5

@@ -20,6 +20,7 @@ from solutions import causal_attention as unit_3
 from solutions import dot_product_attention as unit_1
 from solutions import efficient_attention as unit_7
 from solutions import inference as unit_6
+from solutions import modern_attention as unit_9
 from solutions import multi_head_attention as unit_4
 from solutions import self_attention as unit_2
 from solutions import tiny_language_model as unit_8
@@ -234,7 +235,31 @@ def token_zero() -> float:
     return (drawn == 0).float().mean().item()
 
 
+def same_elements() -> float:
+    return unit_9.rms_norm(torch.full((4,), 5.0), torch.ones(4))[0].item()
+
+
+def largest_score() -> float:
+    query, ones = torch.randn(1, 64), torch.ones(64)
+    return unit_9.qk_norm_scores(query, 3 * query, ones, ones).item()
+
+
+def first_token() -> float:
+    zero = torch.zeros(1, 1, 1, 1)
+    return unit_9.attention_with_sinks(zero, zero, torch.ones(1, 1, 1, 1), torch.zeros(1)).item()
+
+
+def packed() -> int:
+    return int((~unit_9.document_mask(torch.arange(3).repeat_interleave(4)[None])).sum())
+
+
 TRUE: dict[str, Callable[[], Any]] = {
+    "same_elements": same_elements,
+    "largest_score": largest_score,
+    "capped": lambda: unit_9.softcap(torch.tensor(1000.0), 50.0).item(),
+    "first_token": first_token,
+    "packed": packed,
+    "gated_width": lambda: 2 * 4 / 3,
     "twice_the_heads": twice_the_heads,
     "as_much_as_layers": as_much_as_layers,
     "projected_without_a_cache": projected_without_a_cache,

@@ -102,7 +102,7 @@ def test_only_what_changed_is_made_again_and_a_check_takes_nothing(course):
             for sentence in one["sentences"]
         ]
 
-    assert "12 files written" in autograder("build", UNIT)
+    assert "14 files written" in autograder("build", UNIT)
     kept = {path.name.partition(".")[2]: path for path in (course / FOLDER / "handout").iterdir()}
     when = {name: path.stat().st_mtime_ns for name, path in kept.items()}
     assert when.keys() == BOTH

@@ -82,7 +82,6 @@ class TestQkNormScores(contracts.Graders):
         [(4, 4, 4), (2, 3, 5, 3), (2, 2, 3, 4, 6), (1, 6, 15), (5, 2, 7)],
         scale=3.0,
         weight=4,
-        public=True,
         essential=True,
     )
 
@@ -208,7 +207,7 @@ class TestDocumentMask(contracts.Graders):
         golden([[[0, 1, 1, 1], [0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 0, 0]]]),
     )
 
-    @contracts.points(3, public=True, essential=True)
+    @contracts.points(3, essential=True)
     def test_other_documents(self, student, reference, rng):
         """Tokens with equal numbers see each other, next to each other or not, and no token sees a later one."""
         for b, T, last in ((3, 3, 2), (2, 7, 3), (1, 12, 4), (4, 1, 2), (1, 2, 1)):

@@ -45,6 +45,6 @@ def documents_in_other_names(ids):
 
 
 @right_answer("swiglu")
-def gate_in_other_names(x, a, b, c):
+def gate_in_other_names(v, a, b, c):
     """other names for all arguments"""
-    return (F.silu(x @ a.T) * (x @ b.T)) @ c.T
+    return (F.silu(v @ a.T) * (v @ b.T)) @ c.T
