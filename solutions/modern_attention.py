@@ -40,7 +40,8 @@ def qk_norm_scores(
     """
     queries = rms_norm(queries, query_weight, eps)
     keys = rms_norm(keys, key_weight, eps)
-    return queries @ keys.mT / queries.shape[-1] ** 0.5  # (..., Tq, hd) @ (..., hd, Tk)
+    scores: torch.Tensor = queries @ keys.mT / queries.shape[-1] ** 0.5  # (..., Tq, hd) @ (..., hd, Tk)
+    return scores
 
 
 def softcap(scores: torch.Tensor, cap: float) -> torch.Tensor:
