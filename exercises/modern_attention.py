@@ -72,8 +72,8 @@ print("300 squared in bfloat16:", torch.tensor(300.0, dtype=torch.bfloat16) ** 2
 # In `float16` the square of 256 is infinite already, and `bfloat16` keeps only two or three digits. So half precision
 # is converted to `float32` first, and the result back; `float64` stays `float64`. The weight has the dtype of `x`.
 #
-# **Guess first**: what does RMSNorm with weights of one make of the vector `5 5 5 5`? Say its first element: put
-# it in place of `...`. Guesses are not marked.
+# **Guess first**: what does RMSNorm with weights of one make of the vector `5 5 5 5`? Say its first element:
+# write it instead of `...`. Guesses are not graded.
 
 # %%
 guess("same_elements", ...)

@@ -446,7 +446,7 @@ guess("matrices", ...)
 
 # %%
 def in_millions(kind: type[nn.Module]) -> str:
-    """Return how many parameters such a module has at the width of GPT-2 small."""
+    """Return the number of parameters of this module at the width of GPT-2 small."""
     number = count_parameters(kind(768, 768, 1024, 0.0, 12))
     return f"{kind.__name__}: {number / 1e6:.2f} million parameters"
 

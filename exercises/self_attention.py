@@ -146,7 +146,7 @@ guess("same_word_twice", ...)
 # </details>
 
 # %% [markdown]
-# `nn.Embedding` is such a table in a module. Your function, applied to its table, should give the same rows:
+# `nn.Embedding` is a module with a table like this one. Your function, applied to its table, should give the same rows:
 
 # %%
 torch.manual_seed(123)

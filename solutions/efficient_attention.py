@@ -88,7 +88,7 @@ def linear_attention(
     values: torch.Tensor,
     causal: bool = False,
 ) -> torch.Tensor:
-    """Compute attention with f(q) . f(k) in place of exp(q . k), f(x) = elu(x) + 1.
+    """Compute attention with f(q) . f(k) instead of exp(q . k), f(x) = elu(x) + 1.
 
     queries, keys: (..., T, hd), values: (..., T, hv). The weights of a query are
     f(q) . f(k) for each key, divided by their sum. causal: hide later tokens.

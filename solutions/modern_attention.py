@@ -115,7 +115,7 @@ WRITTEN = {
     One point each for:
 
     - the weights sum to 1, so a query that fits no key gives its weight to the first token (or to any tokens);
-    - with a sink the output of such a query is nearly 0, because the sink has no value;
+    - with a sink the output of this query is nearly 0, because the sink has no value;
     - the sink stays when a window drops the first tokens, so the other weights do not jump.
     """,
 }

@@ -25,8 +25,7 @@ from autograder.lms.grade_tables import for_spreadsheet, marked_class
 from tests import REPOSITORY
 
 from . import forked_command
-from .recorded_class import UNIT, hand_in
-from .recorded_class import opened_gradebook as gradebook
+from .recorded_class import UNIT, hand_in, opened_gradebook
 from .test_deadlines import DUE, FULL, HALF, RIGHT, WRONG, ZERO, OfEachFile, due_is, roster_is, settings_are
 
 pytestmark = [
@@ -202,7 +201,7 @@ def once(recorded, tmp_path_factory):
         hand_in(root, student, answer, f"{DUE - HOUR:{STAMP}}")
     recorded.grade(root)
     due_is(root, DUE)
-    with gradebook(root) as book:
+    with opened_gradebook(root) as book:
         book.add_assignment("earlier", duedate=f"{DUE - 10 * DAY:{STAMP}}")
         book.add_notebook("earlier", "earlier")
         for student in ANSWERS:
@@ -237,7 +236,7 @@ def test_gradebook_table_page_export_and_dry_run_agree_with_the_model(changing, 
     (root / "autograder.toml").write_text(toml(rule))
     extensions = Extensions(root, UNIT)
     extensions.put({student: extension for student, (_, extension, _) in students.items()})
-    with gradebook(root) as book:
+    with opened_gradebook(root) as book:
         for student in ANSWERS:
             book.find_submission("earlier", student).timestamp = DUE - (10 - students[student][2]) * DAY
         book.db.commit()
@@ -312,7 +311,7 @@ def test_an_extension_alone_looks_like_no_submission(root, recorded):
     (row,) = (row for row in result.rows if row.student == "nobody")
     assert row.report.status == "not_submitted"
     Extensions(root, UNIT).put({"nobody": None})
-    with gradebook(root) as book:
+    with opened_gradebook(root) as book:
         assert book.db.query(SubmittedAssignment).filter_by(student_id="nobody").count() == 0
 
 
@@ -339,20 +338,20 @@ def test_the_extension_counts_for_the_submission_that_comes(root, recorded, comm
         _has_unit(root)
         done = forked_command.run("nbgrader", "autograde", UNIT, "--student", "nobody", cwd=root)
         assert done.returncode == 0, done.stderr
-    with gradebook(root) as book:
+    with opened_gradebook(root) as book:
         submission = book.find_submission(UNIT, "nobody")
         assert (submission.extension, submission.late_submission_penalty) == (2 * DAY, 0)
         assert (submission.score, len(submission.notebooks)) == (FULL, 1)
     Extensions(root, UNIT).put({"nobody": None})
     recorded.grade(root)
-    with gradebook(root) as book:
+    with opened_gradebook(root) as book:
         assert book.find_submission(UNIT, "nobody").late_submission_penalty == FULL
 
 
 def test_another_unit_whose_penalties_late_days_changed_is_named(root, recorded):
     """The earlier unit's penalty is recorded as one without late days, and two are left for it."""
     (root / "autograder.toml").write_text(toml(LatePenalty("linear", points_a_day=1.0, late_days=2)))
-    with gradebook(root) as book:
+    with opened_gradebook(root) as book:
         book.add_grade_cell("cell", "earlier", "earlier", max_score=10, cell_type="code")
         book.db.commit()
         book.find_submission("earlier", "s0").timestamp = DUE - 9 * DAY
@@ -451,7 +450,7 @@ def test_extensions_are_given_listed_replaced_and_removed(root):
 def test_a_student_of_the_roster_need_not_be_in_the_gradebook(root):
     roster_is(root, new="Nia")
     Extensions(root, UNIT).put({"new": DAY})
-    with gradebook(root) as book:
+    with opened_gradebook(root) as book:
         assert (book.find_student("new").first_name, book.find_submission(UNIT, "new").extension) == ("Nia", DAY)
 
 
@@ -508,5 +507,5 @@ def test_a_penalty_that_is_set_twice_is_refused(root, recorded, of_nbgrader, mes
 def test_a_due_date_is_in_the_class_s_time_zone(root, text, moment):
     done = forked_command.run("nbgrader", "db", "assignment", "add", UNIT, "--duedate", text, cwd=root)
     assert ("twice or never" in done.stderr) == (done.returncode != 0) == (moment is None)
-    with gradebook(root) as book:
+    with opened_gradebook(root) as book:
         assert book.find_assignment(UNIT).duedate == (moment or DUE)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..student_check import written_values
 from ..student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, read_unit
-from ..student_check.written_values import USUAL
-from ..student_check.written_values import unpack_numbers as unpack_values
 from ..tracing.reference import TOLERANCE, unpack_numbers
 
 
@@ -48,7 +47,7 @@ def _alike(one: Any, other: Any, close: _Close) -> bool:
         case dict(), dict():
             is_step = close is _CLOSE[STEPS] and "dtype" not in one
             if "shape" in one and not is_step:
-                close = _OF_TENSORS.get(one.get("dtype", USUAL), _EXACTLY)
+                close = _OF_TENSORS.get(one.get("dtype", written_values.USUAL), _EXACTLY)
             if "packed" in one and "packed" in other:
                 one, other = _with_numbers(one, is_step=is_step), _with_numbers(other, is_step=is_step)
             return one.keys() == other.keys() and all(_alike(one[key], other[key], close) for key in one)
@@ -58,7 +57,7 @@ def _alike(one: Any, other: Any, close: _Close) -> bool:
 
 
 def _with_numbers(tensor: dict[str, Any], *, is_step: bool) -> dict[str, Any]:
-    numbers = (
-        unpack_numbers(tensor).tolist() if is_step else unpack_values(tensor["packed"], tensor.get("dtype", USUAL))
-    )
-    return {**tensor, "packed": numbers}
+    if is_step:
+        return {**tensor, "packed": unpack_numbers(tensor).tolist()}
+    dtype = tensor.get("dtype", written_values.USUAL)
+    return {**tensor, "packed": written_values.unpack_numbers(tensor["packed"], dtype)}

@@ -136,7 +136,7 @@ def _table(outcomes: "list[Outcome]", way: "Way") -> Table:
     table = Table(title=f"{len(outcomes)} known answers, graded {way}", title_justify="left")
     table.add_column("", no_wrap=True)
     for column in COLUMNS:
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", overflow="fold")  # a cut heading could mean another column
     for exercise, counts in count_by(outcomes, lambda one: one.entry.exercise, COLUMNS):
         table.add_row(exercise, *map(str, counts))
     table.add_section()

@@ -112,11 +112,8 @@ def _notes(row: Row, result: ClassResult) -> list[str]:
     updated = f"Changed without grading again: {' and '.join(row.updates)}." if row.updates else ""
     unrecorded = f"NOT RECORDED: {row.problem}" if row.problem else ""
     handed_in = "" if row.note in row.report.message else row.note
-    return [
-        *filter(
-            None, [*map(_exercise_note, wrong), row.report.message, handed_in, lateness, extended, updated, unrecorded]
-        )
-    ]
+    of_row = [row.report.message, handed_in, lateness, extended, updated, unrecorded]
+    return [note for note in (*map(_exercise_note, wrong), *of_row) if note]
 
 
 def _lateness(student: str, result: ClassResult) -> str:

@@ -85,7 +85,9 @@ class LatePenalty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return "each step needs percent, or each needs points"
         if not all(0 <= step.charge <= (_MOST if step.percent is None else 100) for step in self.steps):
             return "percent must be from 0 to 100, and points from 0"
-        if any(one.charge >= next_.charge or one.after >= next_.after for one, next_ in pairwise(self.steps)):  # type: ignore[operator]
+        delays = pairwise(step.after or timedelta() for step in self.steps)
+        charges = pairwise(step.charge for step in self.steps)
+        if any(one >= other for one, other in delays) or any(one >= other for one, other in charges):
             return "each step must be later than the one before, and cost more"
         return ""
 
