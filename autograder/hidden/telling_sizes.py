@@ -25,17 +25,21 @@ _SENTENCE = "To be, or not to be, that is the question"
 
 SILENT = frozenset(
     {
-        "causal_mask", "masked_attention", "padding_mask", "sample_next", "sliding_window_mask", "to_sdpa_mask",
+        "causal_mask", "document_mask", "masked_attention", "padding_mask", "sample_next", "sliding_window_mask",
+        "to_sdpa_mask",
     }
 )  # fmt: skip
 """Those of which no line of wrong values is told."""
 UNTOLD: dict[str, set[str]] = {
     "KVCache": {"of another kind"},
     "alibi_bias": {"returned"},
+    "attention_with_sinks": {"missing"},
     "linear_attention": {"another", "first of two", "missing"},
     "merge_states": {"one line"},
     "next_token_loss": {"first of two", "mended", "missing", "one line"},
     "online_softmax": {"another", "mended", "of another kind", "one line", "returned"},
+    "qk_norm_scores": {"mended"},
+    "rms_norm": {"mended", "missing"},
     "rotary_embedding": {"missing", "one line"},
     "share_heads": {"returned"},
     "sinusoidal_positions": {"one line"},
@@ -111,6 +115,16 @@ FUNCTIONS: dict[str, list[tuple[Any, ...]]] = {
         (_s(2, 5, 6), torch.tensor([[2, 0, 5, 1, 1], [4, 3, 0, 2, 5]])),
         (Large((2, 3, 4)), torch.tensor([[2, 0, 3], [1, 3, 0]])),
     ],
+    "rms_norm": [(_s(2, 5, 6), _s(6)), (_s(3, 4), _s(4), 0.5), (_s(3, 3), _s(3))],
+    "qk_norm_scores": [
+        (_s(2, 5, 6), _s(2, 7, 6), _s(6), _s(6)),
+        (_s(5, 6), _s(7, 6), _s(6), _s(6), 0.5),
+        (_s(3, 3), _s(3, 3), _s(3), _s(3)),
+    ],
+    "softcap": [(_s(2, 3, 5), 2.5), (_s(4, 4), 0.5)],
+    "attention_with_sinks": [(_s(2, 3, 5, 6), _s(2, 3, 5, 6), _s(2, 3, 5, 6), _s(3))],
+    "document_mask": [(torch.tensor([[1, 1, 2, 2, 1], [7, 3, 7, 3, 3]]),)],
+    "swiglu": [(_s(2, 5, 4), _s(6, 4), _s(6, 4), _s(4, 6)), (_s(3, 3), _s(3, 3), _s(3, 3), _s(3, 3))],
     "merge_heads": [(_s(2, 3, 5, 4),), (_s(3, 3, 3, 3),)],
     "alibi_bias": [(4, 5), (2, 3)],
     "rotary_embedding": [
