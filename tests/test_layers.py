@@ -1,6 +1,9 @@
 """Packages import only from lower layers. See docs/design/architecture.md."""
 
 import ast
+import re
+from collections import defaultdict
+from functools import cache
 
 import pytest
 
@@ -34,23 +37,57 @@ def package_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported_packages(path):
-    """The packages of autograder that a module imports from."""
+def imports(path):
+    """What a module imports from autograder, each as the parts of its name after `autograder`."""
     parts = ["autograder", *path.relative_to(PACKAGE).parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             base = parts[: len(parts) - node.level + 1] if node.level else []
             module = [*base, *(node.module.split(".") if node.module else [])]
-            for names in [module] if len(module) > 1 else [[*module, alias.name] for alias in node.names]:
-                if names[0] == "autograder" and len(names) > 1 and names[1] != "__version__":
-                    yield names[1]
+            for alias in node.names:
+                if module[0] == "autograder" and alias.name != "__version__":
+                    yield [*module[1:], alias.name]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_down(path):
     package = package_of(path)
-    for other in imported_packages(path):
+    for other, *_ in imports(path):
         assert other == package or HEIGHT[other] < HEIGHT[package], f"{package} imports {other}"
+
+
+def modules(package):
+    """The names of a package's modules, those of its subpackages with the subpackage's name."""
+    paths = [path.relative_to(PACKAGE / package).with_suffix("") for path in MODULES if package_of(path) == package]
+    return {".".join(path.parts) for path in paths if path.name != "__init__"}
+
+
+@cache
+def imported_by_others():
+    """The modules of each package that are imported outside of it."""
+    imported = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        for package, *name in imports(path):
+            if package_of(path) != package:
+                imported[package] |= {".".join(name[: length + 1]) for length in range(len(name))}
+    return imported
+
+
+ENTRANCES = [path.parent.name for path in sorted(PACKAGE.glob("*/__init__.py")) if path.parent.name not in OF_COURSE]
+
+
+@pytest.mark.parametrize("package", ENTRANCES)
+def test_others_import_the_modules_that_a_package_names(package):
+    """A package's docstring says which of its modules others import: no more, and no fewer."""
+    docstring = ast.get_docstring(ast.parse((PACKAGE / package / "__init__.py").read_text()))
+    rule = re.search(r"Others import (all its modules|any of its modules|)([^.]|\.\w)*\.$", " ".join(docstring.split()))
+    named = set(re.findall(r"`([\w.]+)`", rule[0]))
+    imported = imported_by_others()[package] & modules(package)
+    match rule[1]:
+        case "all its modules":
+            assert imported == modules(package) - named
+        case "":
+            assert imported == named
 
 
 def layers_in_words():

@@ -2,7 +2,8 @@
 
 `known_answers` collects misconceptions and alternative solutions. `diagnose` finds the misconceptions that behave like
 a wrong answer, `pairs` two at once, `explained_tests` those that explain a part of the hidden tests. `mutation_report`
-and `golden_record` measure all that on the catalogue itself. `bug_hunts` makes exercises of misconceptions.
+and `golden_record` measure all that on the catalogue itself. `bug_hunts` makes exercises of misconceptions. Others
+import all its modules but `candidate`, `edit`, `explained_tests` and `known_answers`.
 """
 
 from .candidate import KINDS as KINDS

@@ -1,4 +1,7 @@
-"""The commands: each reads its arguments, calls one package, and prints the results."""
+"""The commands: each reads its arguments, calls one package, and prints the results.
+
+Others import none of its modules.
+"""
 
 import sys
 from collections.abc import Iterable

@@ -2,7 +2,7 @@
 
 `units` says which exercises a unit has and what they are worth. `submitted_folder`, `zip_file` and `notebook_file` read
 a submission, whatever its student does to it meanwhile; `notebook` decodes it and `cells` relates its cells to those of
-the unit. Nothing here executes a student's code, and nothing needs torch.
+the unit. Nothing here executes a student's code, and nothing needs torch. Others import any of its modules.
 """
 
 from .units import CHECK_PREFIX as CHECK_PREFIX

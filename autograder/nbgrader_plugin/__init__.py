@@ -1,6 +1,7 @@
 """The classes and functions that a course's `nbgrader_config.py` makes nbgrader use.
 
-The package imports neither torch nor pytest: formgrader imports it into the Jupyter server.
+The package imports neither torch nor pytest: formgrader imports it into the Jupyter server. Others import `exchange`
+and `guards`.
 """
 
 import sys
