@@ -13,6 +13,7 @@ from autograder import catalogue, course
 from autograder.graders.collection import collect
 from autograder.grading import public_examples
 from autograder.student_check.account import Account, Line, account, as_text
+from autograder.student_check.account_html import account_page
 from autograder.student_check.run_examples import ExampleResult, Outcome, run_examples
 from tests import RELEASE
 
@@ -140,6 +141,15 @@ def test_the_most_important_finding_comes_first():
     for expected in ("error", "value", "dtype"):
         assert finding_of(found).statement == expected
         found.tried.pop()
+
+
+@pytest.mark.parametrize(("error", "order"), [(False, "cbae"), (True, "acbe")], ids=["a wrong value", "an error"])
+def test_the_cause_comes_before_the_example_unless_that_is_an_error(error, order):
+    line = Line("FAILED", "statement", "problem", frames=["line 2"] if error else [])
+    shown = Account("title", "", [line], line, "mistake", ["sentence"], line_message="line is wrong", more="check()")
+    places = {"a": "statement", "b": "line is wrong", "c": "mistake", "e": "All examples"}
+    for text in (as_text(shown, more=False), account_page(shown, more=False)):
+        assert "".join(sorted(places, key=lambda place: text.index(places[place]))) == order
 
 
 def finding_of(found):

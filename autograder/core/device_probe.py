@@ -6,7 +6,7 @@ elements, and its result can be compared with that on the CPU.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -55,11 +55,7 @@ class _Away(torch.Tensor):
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]  # PyTorch passes no kwargs if there are none
-        cls,
-        func: Any,
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         return _execute(func, args, kwargs or {})  # a tensor that the code kept after the probe
 
@@ -87,19 +83,13 @@ class Devices(OperatorMode):
         self.mixed = False
         self.by_numbers = False
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def operate(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         self.by_numbers = self.by_numbers or name_of(func) == "_local_scalar_dense"
-        operands = list(tensors_in((_arguments_of_one_device(func, args), dict(kwargs or {}))))
+        operands = list(tensors_in((_arguments_of_one_device(func, args), dict(kwargs))))
         devices = {t.device for t in operands if t.dim() > 0 or isinstance(t, _Away)}
         if len(devices) > 1 and name_of(func) not in _CROSSING:
             self.mixed = True
-        return _execute(func, args, kwargs or {})
+        return _execute(func, args, kwargs)
 
 
 def _arguments_of_one_device(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -118,11 +108,7 @@ class _EmulatedCuda(TorchFunctionMode):
     """Lets DEVICE behave like CUDA: new tensors on it keep their elements, and `cuda` is its name."""
 
     def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         args, named = tuple(map(_not_cuda, args)), {name: _not_cuda(value) for name, value in (kwargs or {}).items()}
         if func is torch.Tensor.cuda:

@@ -99,12 +99,10 @@ class _Writing(OperatorMode):
         self._memories = memories
         self.place = ("", 0)
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        held = [one for one in _written(func, args, kwargs or {}) if memory_id(one) in self._memories]
+    def operate(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        held = [one for one in _written(func, args, kwargs) if memory_id(one) in self._memories]
         before = [one.clone() for one in held]
-        given = func(*args, **(kwargs or {}))
+        given = super().operate(func, args, kwargs)
         if not self.place[1] and not all(map(torch.equal, before, held)):
             self.place = own_line(self._own)
         return given
@@ -182,11 +180,9 @@ class _Noting(OperatorMode):
         super().__init__()
         self._notes = notes
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        given = func(*args, **(kwargs or {}))
-        self._notes.note(func, list(tensors_in((args, dict(kwargs or {})))), given)
+    def operate(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        given = super().operate(func, args, kwargs)
+        self._notes.note(func, list(tensors_in((args, dict(kwargs)))), given)
         return given
 
 
@@ -283,12 +279,10 @@ class _Staying(Devices):
         self._notes = notes
         self.stayed: list[torch.Tensor] = []
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        was, operands = self.mixed, list(tensors_in((args, dict(kwargs or {}))))
+    def operate(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        was, operands = self.mixed, list(tensors_in((args, dict(kwargs))))
         try:
-            given = super().__torch_dispatch__(func, types, args, kwargs)
+            given = super().operate(func, args, kwargs)
         finally:
             if self.mixed and not was:
                 self.stayed = [one for one in operands if one.device.type == "cpu" and one.dim()]

@@ -306,6 +306,15 @@ class OperatorMode(TorchDispatchMode):
         """Return False: nothing is compiled, and PyTorch's wrapper would import its compiler and double the time."""
         return False
 
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        return self.operate(func, args, kwargs or {})
+
+    def operate(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Execute one operator."""
+        return func(*args, **kwargs)
+
 
 def name_of(operator: Any) -> str:
     """Return an operator's name without its overload; higher-order operators have no overloads."""

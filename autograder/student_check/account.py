@@ -10,18 +10,14 @@ from ..core.complaints import calls_forbidden, halves_the_points
 from ..core.lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_FORM, OF_GRADIENT, OF_VALUE, OF_WRITING
 from .account_html import account_page, lines_page, summary_page
 from .call_description import MatrixComparison, compare_matrices, describe_call, example_call
-from .run_examples import NOT_DEFINED, NOT_WRITTEN, ExampleResult, Outcome
+from .run_examples import NOT_WRITTEN, ExampleResult, Outcome
 
-_WHAT_TO_DO = {
-    NOT_DEFINED: "run its cell first",
-    NOT_WRITTEN: "its stub still raises NotImplementedError",
-}
 _BY_A_PERSON = "not marked yet: a person reads it"
 _MOST_PRINTED, _MOST_LINES = 600, 10
 """Maximum number of characters and lines of an answer's output in an example."""
 _SHORT = 15
 """Maximum number of lines of the short account."""
-_AS_ABOVE = "As above."
+_AS_ABOVE, _OTHER_NUMBERS = "As above.", "The hidden tests ask the same with other numbers."
 MOST_SHOWN = 3
 """Maximum number of failed examples that are shown with their call and values."""
 
@@ -66,6 +62,11 @@ class Account:
     """The code that searches the faulty line, if nothing else explains the failure."""
 
     @property
+    def is_error(self) -> bool:
+        """Whether the finding is an error, which is read before its cause."""
+        return bool(self.finding and self.finding.frames)
+
+    @property
     def short_box(self) -> str:
         """The title and the mistakes without what to do instead, because the student may find that first."""
         return f"{self.box_title} {' Or: '.join(map(_without_fix, self.box))}" if self.box else ""
@@ -74,8 +75,8 @@ class Account:
 def account(found: Outcome, warning: str, module: str) -> Account:
     """Return the account of an outcome. warning: its first line. module: the name that notebooks import."""
     if found.missing:
-        title = f"{found.exercise} is {found.missing}: {_WHAT_TO_DO[found.missing]}."
-        return Account(title, warning)
+        why = "its stub still raises NotImplementedError" if found.missing == NOT_WRITTEN else "run its cell first"
+        return Account(f"{found.exercise} is {found.missing}: {why}.", warning)
     title = f"{found.exercise} {'passes on the public examples' if found.whole else 'is not right yet'}"
     title += f": {points_in_words(found)}."
     first = {_kind(one): number for number, one in reversed(list(enumerate(found.tried))) if one.problem}
@@ -148,7 +149,7 @@ def _of_hidden_tests(found: Outcome) -> str:
     """Return the sentence on the difference of the hidden tests."""
     if found.hunts:
         return f"The hidden test asks the same, with the right `{found.hunts[0]['of']}` in the place of yours."
-    return "The hidden tests ask the same with other numbers."
+    return _OTHER_NUMBERS
 
 
 def _line(exercise: str, number: int, one: ExampleResult, *, with_more: bool) -> Line:
@@ -159,9 +160,8 @@ def _line(exercise: str, number: int, one: ExampleResult, *, with_more: bool) ->
     if one.call is not None:
         line.call = describe_call(one.call, one.example)
         line.to_play_with = example_call(one.call, exercise, number + 1, one.example)
-        line.beside = (
-            compare_matrices(one.call) if "value" in one.example.get("looks_at", ["value"]) and not one.frames else None
-        )
+        if "value" in one.example.get("looks_at", ["value"]) and not one.frames:
+            line.beside = compare_matrices(one.call)
     line.frames = [f"line {at} of the cell, in {name}: {text}" for name, at, text in one.frames]
     line.printed = _shortened(one.printed.strip())
     return line
@@ -182,17 +182,16 @@ def as_text(account: Account, *, more: bool) -> str:
 def _short_text(account: Account) -> str:
     text = [account.warning] if account.warning else []
     text.append(account.title)
-    if account.finding:
-        text += _of_line(account.finding)
-    if account.short_box:
-        text.append(account.short_box)
+    box = [account.short_box] if account.short_box else []
+    example = _of_line(account.finding) if account.finding else []
     last = [*account.repair, f"All examples, and what to do: {account.more}"] if account.lines else []
     last += [account.offer] * bool(account.offer)
     where = account.line_message.splitlines()
-    room = _SHORT - len(text) - len(last)
+    room = _SHORT - len(text) - len(box) - len(example) - len(last)
     if len(where) > room:  # the code, at the top, is the most useful part
         where = [*where[: max(room - 1, 0)], "…"]
-    return "\n".join([*text, *where, *last])
+    cause = [*box, *where]
+    return "\n".join([*text, *([*example, *cause] if account.is_error else [*cause, *example]), *last])
 
 
 def _full_text(account: Account) -> str:
@@ -270,7 +269,7 @@ def show_summary(outcomes: list[Outcome], written: dict[str, float]) -> None:
         below.append(f"The hidden tests give {not_tried:g} more for what cannot be tried here.")
     if written:
         below.append(f"{by_hand:g} more are not given here: a person reads what you write in words.")
-    below.append("The hidden tests ask the same with other numbers.")
+    below.append(_OTHER_NUMBERS)
     text = [f"{name:<32}{said:<44}{score:>10}" for name, said, score in rows]
     _show("\n".join([*text, *below]), lambda: summary_page(rows, below))
 

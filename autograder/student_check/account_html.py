@@ -42,12 +42,11 @@ def account_page(account: Any, *, more: bool) -> str:
     """Return an `Account` as HTML: the verdict and one finding. All else is in a fold, which is open if `more`."""
     parts = [f'<p class="w">{escape(account.warning)}</p>'] if account.warning else []
     parts.append(f'<p class="t">{escape(account.title)}</p>')
-    if account.finding:
-        parts.append(f"<ul>{_item(account.finding)}</ul>")
-    if account.short_box:
-        parts.append(f'<div class="b">{_prose(account.short_box)}</div>')
+    example = [f"<ul>{_item(account.finding)}</ul>"] if account.finding else []
+    cause = [f'<div class="b">{_prose(account.short_box)}</div>'] if account.short_box else []
     if account.line_message:
-        parts.append(f'<pre class="b">{escape(account.line_message)}</pre>')
+        cause.append(f'<pre class="b">{escape(account.line_message)}</pre>')
+    parts += [*example, *cause] if account.is_error else [*cause, *example]
     if account.repair:
         parts.append(f'<div class="b">{"".join(f"<div>{_prose(line)}</div>" for line in account.repair)}</div>')
     if account.offer:

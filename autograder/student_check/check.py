@@ -1,11 +1,10 @@
 """The student check: the functions that notebooks import, for the units whose data files are in one folder.
 
 `loader` imports this module from the zip, and `facade` gives a notebook the methods of a `StudentCheck`.
-Needs only torch and the standard library.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +40,10 @@ class StudentCheck:
         """
         names = sys._getframe(1).f_globals
         units, problems = self._units(names)
-        if not units:
-            return None
-        for unit in units:
-            if exercise in unit.exercises:
-                return _check_one(names, unit, str(exercise), self._facade, more=more, repair=repair)
-        _print_lines(problems)
-        if exercise is None:
-            _check_all(names, _of_notebook(units, names))
-            return None
-        its = [name for unit in _of_notebook(units, names) for name in unit.exercises]
-        print(f"The name of an exercise is wanted, as in check({its[0]!r}). They are:")
-        print(", ".join(its))
+        if units and exercise is None:
+            _check_all(names, _of_notebook(units, names, problems))
+        elif unit := _unit_of(exercise, units, problems, names):
+            return _check_one(names, unit, str(exercise), self._facade, more=more, repair=repair)
         return None
 
     def example(self, exercise: str, number: int = 1, call: int = 1) -> Any:
@@ -61,14 +52,8 @@ class StudentCheck:
         Examples count from 1, as the check shows them, and so do the calls of one that makes several.
         """
         names = sys._getframe(1).f_globals
-        units, problems = self._units(names)
-        if not units:
-            return None
-        unit = next((unit for unit in units if exercise in unit.exercises), None)
+        unit = _unit_of(exercise, *self._units(names), names)
         if unit is None:
-            _print_lines(problems)
-            its = [name for unit in _of_notebook(units, names) for name in unit.exercises]
-            print(f"The name of an exercise is wanted; they are: {', '.join(its)}.")
             return None
         examples = examples_of(unit, exercise)["examples"]
         steps = examples[number - 1]["steps"] if number in range(1, len(examples) + 1) else []
@@ -106,8 +91,7 @@ class StudentCheck:
             return None
         hunted = _hunted(units)
         if not isinstance(name, str) or name not in hunted:
-            _print_lines(problems)
-            its = _hunted(_of_notebook(units, names))
+            its = _hunted(_of_notebook(units, names, problems))
             known = f"this notebook has a wrong {', '.join(its)}" if its else "this notebook has none"
             print(f"The name of a function whose mistake is hunted is wanted: {known}.")
             return None
@@ -127,7 +111,7 @@ class StudentCheck:
                 f"No data file of a unit (a name that ends in .json.gz) is in {self._facade.parent}, the folder of "
                 f"{self._facade.name}: fetch the assignment's files again."
             )
-            _print_lines(problems or [missing])
+            print("\n".join(problems or [missing]))
         first = _of_notebook(units, names)
         return first + [unit for unit in units if unit not in first], problems
 
@@ -137,25 +121,33 @@ class StudentCheck:
         if not units:
             return None
         for unit in units:
-            its: dict[str, Any] = unit.section(LESSON).get(kind, {})
-            if isinstance(name, str) and name in its:
-                return its
-        _print_lines(problems)
-        return {
-            key: one for unit in _of_notebook(units, names) for key, one in unit.section(LESSON).get(kind, {}).items()
-        }
+            known: dict[str, Any] = unit.section(LESSON).get(kind, {})
+            if isinstance(name, str) and name in known:
+                return known
+        its = _of_notebook(units, names, problems)
+        return {key: one for unit in its for key, one in unit.section(LESSON).get(kind, {}).items()}
 
 
-def _print_lines(lines: list[str]) -> None:
-    for line in lines:
-        print(line)
+def _unit_of(
+    exercise: str | None, units: list[UnitData], problems: list[str], names: Mapping[str, Any]
+) -> UnitData | None:
+    """Return the unit that has an exercise; if none has, print which exercises there are."""
+    for unit in units:
+        if exercise in unit.exercises:
+            return unit
+    if units:
+        its = [name for unit in _of_notebook(units, names, problems) for name in unit.exercises]
+        print(f"The name of an exercise is wanted; they are: {', '.join(its)}.")
+    return None
 
 
-def _of_notebook(units: list[UnitData], names: Mapping[str, Any]) -> list[UnitData]:
+def _of_notebook(units: list[UnitData], names: Mapping[str, Any], problems: Sequence[str] = ()) -> list[UnitData]:
     """Return the units of which the notebook defines the most exercises; all units if it defines none.
 
-    A notebook may define a few functions of an earlier unit besides its own.
+    A notebook may define a few functions of an earlier unit besides its own. Prints the problems.
     """
+    for line in problems:
+        print(line)
     defined = [sum(callable(names.get(exercise)) for exercise in unit.exercises) for unit in units]
     return [unit for unit, many in zip(units, defined, strict=True) if many == max(defined)]
 

@@ -6,7 +6,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -272,26 +272,16 @@ def _record(name: str) -> None:
 class _OperatorRecorder(OperatorMode):
     """Records the libraries of operators, including those that autograd and methods of tensors call."""
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def operate(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         _record(name_of(func))
-        return func(*args, **(kwargs or {}))
+        return super().operate(func, args, kwargs)
 
 
 class _FunctionRecorder(TorchFunctionMode):
     """Records the libraries of torch's functions, which may call operators of other names."""
 
     def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         _record(getattr(func, "__name__", ""))
         return func(*args, **(kwargs or {}))

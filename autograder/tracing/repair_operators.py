@@ -20,19 +20,12 @@ _SPREAD = {"var", "std"}
 _FACTORIES = {"arange", "zeros", "ones", "full", "empty", "tensor", "eye", "rand", "randn", "linspace", "zeros_like"}
 _WITH_DIM = {"softmax", "log_softmax", "cat", "stack", "sum", "mean", "cumsum", "argmax"}
 _EXCHANGED = [
-    *("view reshape", "tril triu", "max min", "argmax argmin", "amax amin", "sin cos", "masked_fill masked_fill_"),
-    *(
-        "append extend",
-        "append insert",
-        "repeat repeat_interleave",
-        "cat stack",
-        "softmax log_softmax",
-        "softmax sigmoid",
-    ),
-    *("var std", "sum mean", "exp exp2", "log log2", "relu gelu", "ReLU GELU", "SiLU GELU", "ones zeros", "ceil floor"),
-    *("register_parameter register_buffer", "add_ add", "mul_ mul", "rand randn", "sqrt rsqrt", "randint arange"),
-    *("int64 float32", "float64 float32", "detach clone"),
-]
+    "view reshape", "tril triu", "max min", "argmax argmin", "amax amin", "sin cos", "masked_fill masked_fill_",
+    "append extend", "append insert", "repeat repeat_interleave", "cat stack", "softmax log_softmax",
+    "softmax sigmoid", "var std", "sum mean", "exp exp2", "log log2", "relu gelu", "ReLU GELU", "SiLU GELU",
+    "ones zeros", "ceil floor", "register_parameter register_buffer", "add_ add", "mul_ mul", "rand randn",
+    "sqrt rsqrt", "randint arange", "int64 float32", "float64 float32", "detach clone",
+]  # fmt: skip
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Lt: ("<=", ">", ">="), ast.LtE: ("<", ">=", ">"), ast.Gt: (">=", "<", "<="), ast.GtE: (">", "<=", "<"),
     ast.Eq: ("!=",), ast.NotEq: ("==",), ast.Is: ("is not",), ast.IsNot: ("is",), ast.In: ("not in",),
@@ -46,12 +39,12 @@ _OTHER_SIGNS = {
     "+": "-*", "-": "+", "*": "/+@", "/": "*", "@": "*", "//": "%/", "%": "/", "**": "*", "&": "|", "|": "&",
 }  # fmt: skip
 _STEPS = (
-    *("{}.transpose(-2, -1)", "~{}", "-{}", "{} ** 0.5", "1 / {}", "{} + 1", "{} - 1", "{} // 2"),
-    *("{}.unsqueeze(-1)", "{}.unsqueeze(0)", "{}.unsqueeze(1)", "{}.squeeze(-1)", "{}.squeeze(0)", "{}.contiguous()"),
-    *("{}.clone()", "{}.detach()", "{}.float()", "{}.long()", "{}.bool()", "{}.transpose(1, 2)", "{}.flatten()"),
-    *("{}.item()", "{}.sqrt()", "{}.abs()", "{}.exp()", "{}.T", "{}.sum(dim=-1, keepdim=True)", "{}[:, None]"),
-    *("{}[None]", "{}[-1]", "{}.softmax(dim=-1)", "{}.tolist()", "list({})", "tuple({})", "int({})"),
-)
+    "{}.transpose(-2, -1)", "~{}", "-{}", "{} ** 0.5", "1 / {}", "{} + 1", "{} - 1", "{} // 2", "{}.unsqueeze(-1)",
+    "{}.unsqueeze(0)", "{}.unsqueeze(1)", "{}.squeeze(-1)", "{}.squeeze(0)", "{}.contiguous()", "{}.clone()",
+    "{}.detach()", "{}.float()", "{}.long()", "{}.bool()", "{}.transpose(1, 2)", "{}.flatten()", "{}.item()",
+    "{}.sqrt()", "{}.abs()", "{}.exp()", "{}.T", "{}.sum(dim=-1, keepdim=True)", "{}[:, None]", "{}[None]", "{}[-1]",
+    "{}.softmax(dim=-1)", "{}.tolist()", "list({})", "tuple({})", "int({})",
+)  # fmt: skip
 _LIKELY_STEPS = 8
 _MOST_NAMES = 12
 
