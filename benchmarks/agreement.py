@@ -1,0 +1,64 @@
+"""How far the student check and the grade agree on answers outside the catalogue: `python -m benchmarks.agreement`.
+
+Grades each answer of `tests/unseen` as a submission, and runs the released check on it. Compares the outcomes of the
+hidden tests that the check tries, the points of these tests, and what is diagnosed.
+"""
+
+import argparse
+from collections import Counter
+
+import torch
+
+from autograder import course
+from autograder.catalogue.mutation_report import check_verdict
+from autograder.graders.collection import collect
+from autograder.pool.process import GradingProcess
+from tests.typed import alone
+from tests.unseen import unseen
+
+BOXES = ("A common mistake looks just like this", "Several common mistakes look like this", "But so does")
+"""How the check begins its sentences on common mistakes."""
+
+PASSES = ("passed", "withheld")
+"""Outcomes of a hidden test that the answer passes; whether the points are withheld depends on the other tests."""
+
+
+def main() -> None:
+    """Grade, check, compare and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--each", type=int, default=1, metavar="N", help="every Nth answer of each unit")
+    each = parser.parse_args().each
+    torch.set_num_threads(1)
+    count, differ = Counter[str](), list[str]()
+    most, total = 0.0, 0.0
+    hidden = collect()
+    with GradingProcess("cpu") as process:
+        for unit in course.unit_names():
+            for one in unseen(unit)[::each]:
+                exercise = one.answer.exercise
+                notebook = alone(unit, **{exercise: one.answer.source()})
+                graded = process.grade("unseen.ipynb", notebook, unit).exercise(exercise)
+                checked = check_verdict(unit, one.answer)
+                count["answers"] += 1
+                statements = {test.name: test.statement for test in hidden[unit][exercise]}
+                outcomes = [(test, checked.outcome(statements[test.name])) for test in graded.tests]
+                tried = [(test, outcome) for test, outcome in outcomes if outcome in ".F"]
+                unequal = [test for test, outcome in tried if (test.outcome in PASSES) != (outcome == ".")]
+                count["tests"] += len(tried)
+                count["tests that differ"] += len(unequal)
+                total += sum(test.max_points for test, _ in tried)
+                most += sum(test.max_points for test in unequal)
+                differ += [f"{unit} {exercise} {one.answer.name}: {test.name} {test.outcome}" for test in unequal]
+                if one.wrong and graded.diagnosis:
+                    count["diagnosed by the grade"] += 1
+                    count["of these by the check"] += any(box in checked.printed for box in BOXES)
+                if one.wrong and not graded.diagnosis and any(box in checked.printed for box in BOXES):
+                    count["diagnosed only by the check"] += 1
+    for name, many in count.items():
+        print(f"{name}: {many}")
+    print(f"points of the tests that differ: {most:g} of {total:g} ({most / total:.2%})")
+    print(*differ, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
