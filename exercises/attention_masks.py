@@ -35,7 +35,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_check import buggy, check, draw, example, guess, hint, show
+from attention_check import buggy, check, draw, example, explain, guess, hint, show
 
 # %% [markdown]
 # The six words once more:
@@ -724,6 +724,9 @@ show(trained)
 
 # %% [markdown]
 # ## How far you are
+#
+# Do you know your own code? Once a check passes, a call like `explain("CrossAttention")` asks about lines
+# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

@@ -39,7 +39,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_check import buggy, check, draw, example, guess, hint, show
+from attention_check import buggy, check, draw, example, explain, guess, hint, show
 
 # %% [markdown]
 # The six words again, each an embedding with three numbers, and their attention scores, computed with weights that seed
@@ -440,6 +440,9 @@ show({"heads 0 and 1": lambda: MultiHeadAttentionWrapper(3, 2, 6, 0.0, 2)(X[None
 
 # %% [markdown]
 # ## How far you are
+#
+# Do you know your own code? Once a check passes, a call like `explain("CausalAttention")` asks about lines
+# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

@@ -45,7 +45,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_check import buggy, check, draw, example, guess, hint, show
+from attention_check import buggy, check, draw, example, explain, guess, hint, show
 
 # %% [markdown]
 # How large are the scores? A text of 32,000 tokens, 32 heads of width 128, half precision:
@@ -461,6 +461,9 @@ plt.show()
 
 # %% [markdown]
 # ## How far you are
+#
+# Do you know your own code? Once a check passes, a call like `explain("tiled_attention")` asks about lines
+# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

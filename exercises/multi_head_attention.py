@@ -42,7 +42,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_check import buggy, check, draw, example, guess, hint, show
+from attention_check import buggy, check, draw, example, explain, guess, hint, show
 
 # %% [markdown]
 # What one mixture loses, in numbers: three words have the values 2, 10 and 6, and a fourth word needs the first two.
@@ -617,6 +617,9 @@ show(without_the_mask)
 
 # %% [markdown]
 # ## How far you are
+#
+# Do you know your own code? Once a check passes, a call like `explain("MultiHeadAttention")` asks about lines
+# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

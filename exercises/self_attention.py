@@ -39,7 +39,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_check import buggy, check, draw, example, guess, hint, show
+from attention_check import buggy, check, draw, example, explain, guess, hint, show
 
 # %% [markdown]
 # Here is what self-attention is for, in numbers. The first number of a vector says how much the word has to do with
@@ -696,6 +696,9 @@ show(lambda: reverse_six_digits(*wide_positions(), longer=16))
 
 # %% [markdown]
 # ## How far you are
+#
+# Do you know your own code? Once a check passes, a call like `explain("SelfAttention_v2")` asks about lines
+# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

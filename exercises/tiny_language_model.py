@@ -40,7 +40,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attention_check import buggy, check, draw, example, guess, hint, show
+from attention_check import buggy, check, draw, example, explain, guess, hint, show
 
 # %% [markdown]
 # The smallest language model counts which letter follows which:
@@ -485,6 +485,9 @@ show(learn_and_write)
 
 # %% [markdown]
 # ## How far you are
+#
+# Do you know your own code? Once a check passes, a call like `explain("TransformerBlock")` asks about lines
+# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

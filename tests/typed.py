@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
@@ -57,5 +58,5 @@ def solution_sources(unit: str) -> dict[str, str]:
     return {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
 
 
-def _grade_id(cell: dict) -> str:
-    return cell["metadata"].get("nbgrader", {}).get("grade_id", "")
+def _grade_id(cell: dict[str, Any]) -> str:
+    return str(cell["metadata"].get("nbgrader", {}).get("grade_id", ""))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..student_check.unit_data import data_file, zip_file
 
-LATER = ("buggy", "draw", "example", "guess", "hint", "show")
+LATER = ("buggy", "draw", "example", "explain", "guess", "hint", "show")
 """Functions that older checks lack. An older file of the check may be next to a new notebook."""
 
 _STOPS = """try:

@@ -59,7 +59,7 @@ class Account:
     repair: list[str] = field(default_factory=list)
     """The result of the search for a repair, in lines."""
     offer: str = ""
-    """The code that searches the faulty line, if nothing else explains the failure."""
+    """The last line: the code that searches the faulty line, if nothing explains the failure, or asks questions."""
 
     @property
     def is_error(self) -> bool:
@@ -103,10 +103,12 @@ def account(found: Outcome, warning: str, module: str) -> Account:
     asides.append(_of_hidden_tests(found))
     repair, is_explained = found.repair_message.splitlines(), bool(found.mistakes or found.line_message)
     call, searched = f'check("{found.exercise}", ', "repair=True" if repair else ""
+    offer = f"Which line? {call}repair=True)" if found.can_be_repaired and not (repair or is_explained) else ""
+    if found.whole and found.has_questions and not box:
+        offer = f'Do you know your own lines? `explain("{found.exercise}")` asks about them.'
     return Account(
         title, warning, lines, _most_important(found, lines), box_title, box, found.line_message, asides,
-        more=f"{call}{', '.join(filter(None, [searched, 'more=True']))})", repair=repair,
-        offer=f"Which line? {call}repair=True)" if found.can_be_repaired and not (repair or is_explained) else "",
+        more=f"{call}{', '.join(filter(None, [searched, 'more=True']))})", repair=repair, offer=offer,
     )  # fmt: skip
 
 

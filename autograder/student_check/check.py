@@ -17,7 +17,7 @@ from .freshness import stale_warning
 from .notebook_display import draw, show
 from .predictions import answer_guess, hint_overview, next_hint
 from .run_examples import Outcome, new_notebook_state, run_examples
-from .unit_data import EXAMPLES, LESSON, MISTAKES, UnitData, units_in
+from .unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, UnitData, units_in
 from .written_values import decode_value, expand_steps
 
 
@@ -73,6 +73,24 @@ class StudentCheck:
         if guesses is not None:
             first, why = answer_guess(guesses, name, (value, *more) if more else value)
             show_lines(first, [why])
+
+    def explain(self, exercise: str, number: int | None = None, value: Any = ...) -> None:
+        """Asks about your own lines once an answer passes its check: `explain("scaled_softmax")`. It is not graded.
+
+        Answer a question by its number: `explain("scaled_softmax", 1, (2, 5, 7))`.
+        """
+        names = sys._getframe(1).f_globals
+        unit = _unit_of(exercise, *self._units(names), names)
+        if unit is None:
+            return
+        with new_notebook_state():
+            if not _outcome(names, unit, exercise).whole:
+                print(f'These questions are about code that passes its check: `check("{exercise}")` comes first.')
+                return
+            from .own_code_questions import explain_own_code  # few notebooks call it
+
+            title, lines = explain_own_code(names, exercise, unit.path, number, value)
+        show_lines(title, lines)
 
     def hint(self, exercise: str | None = None) -> None:
         """Shows a hint to an exercise, and each time one more: `hint("scaled_softmax")`.
@@ -158,6 +176,7 @@ def _check_one(
     try:
         with new_notebook_state():
             found = _outcome(names, unit, exercise)
+            found.has_questions = exercise in unit.section(STEPS)
             if found.can_be_located:
                 aspects = [(one.aspect, one.details) for one in found.tried if one.details]
                 found.line_message = fault_message(names, exercise, unit.path, aspects, is_wrong=found.goes_wrong)

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -92,7 +93,7 @@ def _explain_values(answer: Any, known: Iterable[Reference]) -> str:
     if not linecache.getlines(file):
         return ""
     for right in known:
-        first = _trace(answer, right.case, file, {})
+        first = trace_answer(answer, right.case, file)
         if not right.is_right(first):
             return _explain_run(answer, right, file, first)
     return ""
@@ -100,7 +101,7 @@ def _explain_values(answer: Any, known: Iterable[Reference]) -> str:
 
 def _explain_run(answer: Any, right: Reference, file: str, first: Run) -> str:
     def again(replaced: Mapping[int, torch.Tensor]) -> Run:
-        return _trace(answer, right.case, file, replaced) if replaced else first
+        return trace_answer(answer, right.case, file, replaced) if replaced else first
 
     fault = locate_fault(right, again)
     return explain(fault, right.case, linecache.getlines) if fault and _is_own(fault, first, file) else ""
@@ -141,8 +142,10 @@ def _is_own(fault: LocatedFault, run: Run, file: str) -> bool:
     return fault.file == file and lines.issuperset(fault.lines) and all(map(str.strip, texts))
 
 
-def _trace(answer: Any, case: TraceCase, file: str, replaced: Mapping[int, torch.Tensor]) -> Run:
-    """Run the answer on a case, with some of the tensors that it makes replaced."""
+def trace_answer(
+    answer: Any, case: TraceCase, file: str, replaced: Mapping[int, torch.Tensor] = MappingProxyType({})
+) -> Run:
+    """Run the answer on a case, with some of the tensors that it makes replaced. file: that of its code."""
     torch.default_generator.manual_seed(0)
     call = prepare_call(answer, case.built, case.parameters, case.arguments, case.through)
     return trace_run(call, RunTracer(lambda name: name == file or is_cell(name), replaced, in_shape=True))

@@ -21,7 +21,7 @@ def answer_guess(guesses: dict[str, Any], name: Any, value: Any) -> tuple[str, s
     if guess is None:
         known = ", ".join(f"`{one}`" for one in guesses)
         return "", f"This notebook has these guesses: {known}." if known else "This notebook has no guesses."
-    if _is_open(value):
+    if is_open(value):
         return "", NOT_GUESSED
     right = matches_answer(guess["answer"], value)
     if right is None:
@@ -55,7 +55,7 @@ def required_kind(answer: Any) -> str:
     return "A number is wanted here."
 
 
-def _is_open(value: Any) -> bool:
+def is_open(value: Any) -> bool:
     """Return whether a value is still the released placeholder."""
     return value is ... or (type(value) is list and bool(value) and all(one is ... for one in value))
 

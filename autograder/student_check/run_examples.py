@@ -83,6 +83,8 @@ class Outcome:
     """The sentences on the common mistakes with the same signature."""
     line_message: str = ""
     """The message on the faulty line, if it is known."""
+    has_questions: bool = False
+    """True if there are questions about the answer's own lines (`own_code_questions`)."""
     repair_message: str = ""
     """The result of the search for a repair, or the reason why there was no search."""
 

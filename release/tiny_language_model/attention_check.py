@@ -2,7 +2,8 @@
 
 `example("attention_scores", 2)` gives you the arguments of the second example and the right result, to play with.
 `hint("attention_scores")` gives a hint, and one more each time. `guess` answers what the notebook asks you to guess.
-`buggy("attention_scores")` gives you a wrong one, where an exercise asks you to hunt its mistake down.
+`explain("attention_scores")` asks about your own lines once they pass. `buggy("attention_scores")` gives you a wrong
+one, where an exercise asks you to hunt its mistake down.
 The check needs nothing but torch. The hidden tests that decide the points ask the same with other numbers.
 
 The code of the check is in the zip file beside this one: unpack it if you would like to read it.
@@ -42,6 +43,6 @@ _place, _sources = _read()
 _loader: dict[str, Any] = {"__name__": f"{__name__}_loader"}
 exec(compile(_sources[_LOADER], _place / _LOADER, "exec"), _loader)
 _check = _loader["StudentCheckLoader"](_HERE, _read, _place, _sources).load()
-buggy, check, example, guess, hint = _check.buggy, _check.check, _check.example, _check.guess, _check.hint
-draw, show = _check.draw, _check.show
-__all__ = ["buggy", "check", "draw", "example", "guess", "hint", "show"]
+buggy, check, example, explain = _check.buggy, _check.check, _check.example, _check.explain
+draw, guess, hint, show = _check.draw, _check.guess, _check.hint, _check.show
+__all__ = ["buggy", "check", "draw", "example", "explain", "guess", "hint", "show"]

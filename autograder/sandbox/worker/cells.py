@@ -144,7 +144,7 @@ class Notebook:
     def __init__(self, check: str) -> None:
         """check: the module that notebooks import it from; its functions do nothing here."""
         stub = types.ModuleType(check)
-        for name in ("check", "draw", "guess", "hint", "show"):
+        for name in ("check", "draw", "explain", "guess", "hint", "show"):
             stub.__dict__[name] = lambda *args, **kwargs: None
         stub.__dict__["example"] = lambda *args, **kwargs: ((), None)
         stub.__dict__["buggy"] = self._buggy

@@ -1,0 +1,202 @@
+"""Questions about the student's own lines, for an answer that passes its check; traced runs of the answer decide them.
+
+Not graded. The same code always gets the same questions; other code gets others.
+"""
+
+import ast
+import contextlib
+import inspect
+import io
+import linecache
+import random
+import re
+import warnings
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..core.arguments import tensors_in
+from ..core.run_trace import Run, TracedTensor
+from ..tracing.definitions import Definition, Edit, definitions
+from ..tracing.explain import describe_call, quote
+from ..tracing.reference import TraceCase, has_same_values
+from ..tracing.repair_operators import generic_edits
+from .fault_location import MAX_SECONDS, read_cases, trace_answer
+from .freshness import code_file
+from .predictions import is_open, matches_answer, required_kind
+from .run_examples import limited
+
+_OUTCOMES = ("error", "shape", "values", "nothing")
+_CHOICES = 'Answer "error", or what changes in the result: "shape", "values" or "nothing".'
+_MOST_EDITS, _LIKELY = 16, 2
+"""Edits that are tried, and the highest rank of an edit that a reader would take for somebody's code."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, its answer (a shape, a line's number or a word), and the sentence that explains the answer."""
+
+    text: str
+    answer: list[int] | int | str
+    because: str
+
+
+def explain_own_code(
+    names: Mapping[str, Any], exercise: str, data: Path, number: Any, value: Any
+) -> tuple[str, list[str]]:
+    """Return a title and lines: all questions on an answer, or the verdict on the student's answer to one of them.
+
+    names: the notebook's. data: the unit's data file. number: which question, from 1; None for all of them. value: the
+    student's answer.
+    """
+    call, questions = own_code_questions(names, exercise, data)
+    if not questions:
+        return "", [f"There are no questions about the lines of `{exercise}`."]
+    if number is None:
+        lines = [f"{at}. {one.text}" for at, one in enumerate(questions, start=1)]
+        lines.append(f'Answer by number, as in `explain("{exercise}", 1, ...)`. Nothing of it is graded.')
+        return f"Your own lines, in the call {call}:", lines
+    if number not in range(1, len(questions) + 1):
+        return "", [f"The questions on `{exercise}` have the numbers 1 to {len(questions)}."]
+    question = questions[number - 1]
+    if is_open(value):
+        return "", [question.text, "Put your answer in place of `...`."]
+    right = matches_answer(question.answer, value)
+    if right is None:
+        return "", [required_kind(question.answer)]
+    return "Yes." if right else "Not quite.", [question.because]
+
+
+def own_code_questions(names: Mapping[str, Any], exercise: str, data: Path) -> tuple[str, list[Question]]:
+    """Return a call, and questions on it: a tensor's shape, a line that uses an input, and what an edit changes."""
+    quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+    call, questions = "", list[Question]()
+    with contextlib.suppress(Exception), quiet[0], quiet[1], warnings.catch_warnings(), limited(MAX_SECONDS):
+        warnings.simplefilter("ignore")
+        answer, file = names[exercise], code_file(names[exercise])
+        definition = definitions(exercise, [(file, "".join(linecache.getlines(file)))], ())[0]
+        draw = random.Random(zlib.crc32(definition.encoded))
+        for case in read_cases(data, data.stat().st_mtime_ns, exercise)[:1]:
+            call, run = describe_call(case).rstrip("."), trace_answer(answer, case, file)
+            questions += _of_shape(definition, run, draw)
+            questions += _of_dependence(answer, definition, case, run, draw)
+            questions += _of_edit(names, definition, case, run, draw)
+    return call, questions
+
+
+def _line(definition: Definition, line: int) -> str:
+    return f"line {line}, `{quote(definition.line(line))}`"
+
+
+def _of_shape(definition: Definition, run: Run, draw: random.Random) -> list[Question]:
+    """Ask for the shape of the tensor that a line makes: the only one that the line does not use itself."""
+    made = defaultdict[int, dict[int, TracedTensor]](dict)
+    for number, tensor in enumerate(run.made):
+        if tensor.file == definition.cell and definition.line(tensor.line):
+            for used in tensor.inputs:
+                made[tensor.line].pop(used, None)
+            made[tensor.line][number] = tensor
+    shapes = {
+        line: tuple(*(one.values.shape for one in last.values())) for line, last in made.items() if len(last) == 1
+    }
+    lines = [line for line, shape in shapes.items() if len(shape) > 1]
+    if not lines:
+        return []
+    line = draw.choice(lines)
+    text = f"What is the shape of the tensor that {_line(definition, line)}, makes?"
+    return [Question(text, list(shapes[line]), f"Its shape is {shapes[line]}.")]
+
+
+def _changed(answer: Any, case: TraceCase) -> Iterator[tuple[str, TraceCase]]:
+    """Yield the case with each of its arguments and parameters changed, and the name of what is changed."""
+    if case.through:
+        return
+    call = answer if case.built is None else answer.forward
+    arguments = [name for name in inspect.signature(call).parameters if name != "self"]
+    for at, (name, argument) in enumerate(zip(arguments, case.arguments, strict=False)):
+        if isinstance(argument, torch.Tensor) and argument.is_floating_point():
+            others = (*case.arguments[:at], argument.flip(-1) + 0.5, *case.arguments[at + 1 :])
+            yield name, replace(case, arguments=others)
+    for name, parameter in (case.parameters or {}).items():
+        yield name, replace(case, parameters={**(case.parameters or {}), name: parameter.flip(-1) + 0.5})
+
+
+def _of_dependence(
+    answer: Any, definition: Definition, case: TraceCase, run: Run, draw: random.Random
+) -> list[Question]:
+    """Ask which line is the first whose tensor depends on an argument or a parameter."""
+    first: dict[str, int] = {}
+    for name, changed in _changed(answer, case):
+        for one, other in zip(run.made, trace_answer(answer, changed, definition.cell).made, strict=False):
+            if one.values.shape != other.values.shape or not has_same_values(one.values, other.values):
+                if one.file == definition.cell and definition.line(one.line):
+                    first[name] = one.line
+                break
+    if len(set(first.values())) < 2:  # then no reading is needed
+        return []
+    name = draw.choice(sorted(first))
+    text = (
+        f"If every element of `{name}` changes, which line is the first whose tensor changes? Answer with its number."
+    )
+    return [Question(text, first[name], f"It is {_line(definition, first[name])}.")]
+
+
+def _of_edit(
+    names: Mapping[str, Any], definition: Definition, case: TraceCase, run: Run, draw: random.Random
+) -> list[Question]:
+    """Ask what an edit of one line changes."""
+    tried: dict[str, Question] = {}
+    edits = [
+        edit
+        for edit in generic_edits(definition)
+        if edit.rank <= _LIKELY and len(definition.lines(edit)) == 1 and _is_plain(definition, edit)
+    ]
+    for edit in draw.sample(edits, min(len(edits), _MOST_EDITS)):
+        edited, line = definition.edited(edit), definition.lines(edit)[0]
+        scope = dict(names)
+        exec(compile(edited.text, definition.cell, "exec"), scope)
+        changed = trace_answer(scope[definition.name], case, definition.cell)
+        outcome, because = _compared(list(tensors_in(run.result)), changed)
+        text = f"Replace {_line(definition, line)}, by `{quote(edited.line(line))}`. What changes? {_CHOICES}"
+        if outcome:
+            tried.setdefault(outcome, Question(text, outcome, because))
+        if len(tried) == len(_OUTCOMES):
+            break
+    return [tried[draw.choice(sorted(tried))]] if tried else []
+
+
+def _is_plain(definition: Definition, edit: Edit) -> bool:
+    """Return whether an edit changes one statement of a computation, and writes only what somebody might write."""
+    computes = {
+        node.lineno - 1 + definition.first_line
+        for function in ast.walk(definition.tree)
+        if isinstance(function, ast.FunctionDef) and function.name != "__init__"
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return)
+    }
+    new = "".join(text for _, _, text in edit.spans)
+    return computes.issuperset(definition.lines(edit)) and not re.search(r"\n|\d{4}|e-\d|inf", new)
+
+
+def _compared(right: list[torch.Tensor], edited: Run) -> tuple[str, str]:
+    """Return how the result of edited code differs from the right one, as a word and as a sentence.
+
+    Both are empty for a result without tensors or in another dtype, and for an error other than those that PyTorch
+    raises for shapes.
+    """
+    if isinstance(edited.error, RuntimeError | IndexError):
+        return "error", f"It raises {type(edited.error).__name__}: {quote(str(edited.error).partition(chr(10))[0])}"
+    result = list(tensors_in(edited.result))
+    if edited.error is not None or not result or [one.dtype for one in result] != [one.dtype for one in right]:
+        return "", ""
+    shapes = [", ".join(str(tuple(one.shape)) for one in tensors) for tensors in (result, right)]
+    if shapes[0] != shapes[1]:
+        return "shape", f"The result has the shape {shapes[0]} instead of {shapes[1]}."
+    if all(map(has_same_values, result, right)):
+        return "nothing", "The result has the same shape and values in this call."
+    return "values", "The result has the same shape and other values."
