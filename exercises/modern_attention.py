@@ -9,7 +9,8 @@
 # 2. **scores that stay small**, by normalized queries and keys or by a soft cap;
 # 3. **sinks**, which let a head attend to nothing;
 # 4. **document masks**, which keep packed documents apart;
-# 5. **a gated MLP**, SwiGLU.
+# 5. **a gated MLP**, SwiGLU;
+# 6. **latent attention**, whose cache has one short vector for each token.
 #
 # At the end a block with your norm, scores, mask and MLP learns to count, and you see what its largest score does.
 #
@@ -36,6 +37,7 @@ import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from attention_check import buggy, check, draw, example, guess, hint, show
 
@@ -310,6 +312,84 @@ guess("gated_width", ...)
 # - Any leading dimensions; `f` larger than `d`, smaller or equal.
 #
 # </details>
+
+# %% [markdown]
+# ## 6. Latent attention
+#
+# A cache of keys and values (unit 6) stores two vectors of width `hd` in each head, for each token and layer. **Latent
+# attention** ([DeepSeek-AI, 2024](https://arxiv.org/abs/2405.04434)) stores one vector for all heads: the token's
+# **latent** $c$, of width $r$. Each head has a matrix $U$, `(hd, r)`, that turns a latent into its key, $k = U c$.
+#
+# Must every step then make the keys of all tokens again? No, because a score needs no key:
+#
+# $$q \cdot k = q \cdot (U c) = (U^\top q) \cdot c$$
+#
+# The matrix moves to the query, which **absorbs** it. A step has one new query, but thousands of tokens. So it is
+# cheaper to change the query.
+#
+# `queries` are `(b, h, Tq, hd)`, `latents` are `(b, T, r)`, the same for all heads, and `up_key` is `(h, hd, r)`, a
+# matrix for each head. Return the scores, `(b, h, Tq, T)`, not divided by anything. With
+#
+#     U = 1 0 1
+#         0 1 1
+#
+# the query `(1, 2)` becomes `(1, 2, 3)`, and has the scores `3` and `6` with the latents `(1, 1, 0)` and `(0, 0, 2)`.
+#
+# **Guess first**: one query, 4096 tokens, `hd = 128` and `r = 512`. In one head, about how many times as many
+# multiplications take scores by way of the keys as scores without them: 1, 10 or 100?
+
+# %%
+guess("without_keys", ...)
+
+# %% exercise="absorbed_scores" points=4
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Any numbers of sequences, heads, queries and tokens, and any widths.
+# - With one query no keys are made, neither of all heads nor head by head. The check counts operations. Grading also
+#   measures the time for 4096 tokens and 16 heads of width 128.
+#
+# </details>
+
+# %%
+show(
+    lambda: absorbed_scores(
+        torch.tensor([1.0, 2.0]).view(1, 1, 1, 2),
+        torch.tensor([[[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]]]),
+        torch.tensor([[[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]]),
+    )
+)
+
+# %% [markdown]
+# PyTorch counts the operations of one step, with 16 heads of width 128 and latents of width 512:
+
+
+# %% drawing=true
+def operations_of_a_step() -> None:
+    """Draw the operations over the number of tokens, by way of the keys and without."""
+    h, hd, r = 16, 128, 512
+    lengths = [2**power for power in range(6, 15)]
+    spent: dict[str, list[int]] = {"keys are made": [], "absorbed_scores": []}
+    for T in lengths:
+        shapes = (1, h, 1, hd), (1, T, r), (h, hd, r)  # on `meta` only shapes are known
+        q, latents, up_key = (torch.empty(shape, device="meta") for shape in shapes)
+        for name, counts in spent.items():
+            with FlopCounterMode(display=False) as counter:
+                if name == "keys are made":
+                    q @ (latents[:, None] @ up_key.mT).mT
+                else:
+                    absorbed_scores(q, latents, up_key)
+            counts.append(counter.get_total_flops())
+    _, axes = plt.subplots(figsize=(5, 3), layout="constrained")
+    for (name, counts), style in zip(spent.items(), ("o--", "s-"), strict=True):
+        axes.plot(lengths, counts, style, label=name)
+    axes.set(xscale="log", yscale="log", xlabel="tokens", ylabel="operations")
+    axes.legend()
+    plt.show()
+
+
+show(operations_of_a_step)
 
 # %% [markdown]
 # ## A block of today

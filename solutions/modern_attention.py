@@ -104,6 +104,23 @@ def swiglu(
     return (gate * (x @ W_up.T)) @ W_down.T  # (..., f) @ (f, d) -> (..., d)
 
 
+def absorbed_scores(
+    queries: torch.Tensor,
+    latents: torch.Tensor,
+    up_key: torch.Tensor,
+) -> torch.Tensor:
+    """Compute the scores of queries with keys that are stored as latents.
+
+    queries: (b, h, Tq, hd), latents: (b, T, r), the same for all heads,
+    up_key: (h, hd, r). Head i has the keys latents @ up_key[i].T, which are not made.
+    Returns scores (b, h, Tq, T), not divided by anything.
+    For example queries (2, 3, 1, 4), latents (2, 6, 5), up_key (3, 4, 5) ->
+    (2, 3, 1, 6).
+    """
+    absorbed = queries @ up_key  # (b, h, Tq, hd) @ (h, hd, r) -> (b, h, Tq, r)
+    return absorbed @ latents[:, None].mT  # (b, h, Tq, r) @ (b, 1, r, T) -> (b, h, Tq, T)
+
+
 WRITTEN = {
     "why_sinks": """
     A softmax gives every query a total weight of 1, even if no key fits. The weight has to go somewhere, and trained

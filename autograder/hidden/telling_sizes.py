@@ -112,6 +112,7 @@ FUNCTIONS: dict[str, list[tuple[Any, ...]]] = {
         (Large((2, 3, 4)), torch.tensor([[2, 0, 3], [1, 3, 0]])),
     ],
     "merge_heads": [(_s(2, 3, 5, 4),), (_s(3, 3, 3, 3),)],
+    "absorbed_scores": [(_s(2, 3, 5, 4), _s(2, 7, 6), _s(3, 4, 6)), (_s(3, 3, 3, 3), _s(3, 3, 3), _s(3, 3, 3))],
     "alibi_bias": [(4, 5), (2, 3)],
     "rotary_embedding": [
         (_s(2, 5, 6), torch.tensor([2, 3, 4, 5, 6])),

@@ -1,6 +1,7 @@
 """Unit 9's solutions against formulas in plain loops, and against PyTorch's own functions."""
 
 import math
+from itertools import product
 
 import torch
 import torch.nn.functional as F
@@ -86,3 +87,21 @@ def test_swiglu(draw, before, d, f):
         return F.linear(hidden * torch.sigmoid(hidden) * F.linear(x, up), down)
 
     assert_same(draw, unit9.swiglu, by_the_library, x, gate, up, down)
+
+
+@given(precise, st.integers(1, 2), st.integers(1, 3), sizes, sizes, sizes, st.integers(1, 6))
+def test_absorbed_scores(draw, b, h, Tq, T, hd, r):
+    """The keys are made, each score by loops; and the gradients of the products with all keys."""
+    n = draw.numbers()
+    queries, latents, up_key = n.randn(b, h, Tq, hd), n.randn(b, T, r), n.randn(h, hd, r)
+    found = unit9.absorbed_scores(queries, latents, up_key)
+    right = torch.zeros(b, h, Tq, T, dtype=torch.float64)
+    for s, i, q, t in product(range(b), range(h), range(Tq), range(T)):
+        key = [math.fsum(u * c for u, c in zip(row, array(latents)[s, t], strict=True)) for row in array(up_key)[i]]
+        right[s, i, q, t] = math.fsum(x * y for x, y in zip(array(queries)[s, i, q], key, strict=True))
+    assert_close(found, right, draw.dtype, scale=100.0 * hd * r)
+
+    def by_way_of_the_keys(queries, latents, up_key):
+        return queries @ (latents[:, None] @ up_key.mT).mT
+
+    assert_same(draw, unit9.absorbed_scores, by_way_of_the_keys, queries, latents, up_key, scale=r)

@@ -48,3 +48,9 @@ def documents_in_other_names(ids):
 def gate_in_other_names(v, a, b, c):
     """other names for all arguments"""
     return (F.silu(v @ a.T) * (v @ b.T)) @ c.T
+
+
+@right_answer("absorbed_scores")
+def absorbed_in_other_names(q, c, u):
+    """other names for all arguments"""
+    return q @ u @ c.unsqueeze(1).mT
