@@ -277,6 +277,7 @@ TRUE: dict[str, Callable[[], Any]] = {
     "packed": packed,
     "gated_width": lambda: 2 * 4 / 3,
     "without_keys": without_keys,
+    "smaller_cache": lambda: 128 * (192 + 128) / (512 + 64),
     "twice_the_heads": twice_the_heads,
     "as_much_as_layers": as_much_as_layers,
     "projected_without_a_cache": projected_without_a_cache,
