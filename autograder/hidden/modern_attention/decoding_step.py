@@ -52,7 +52,8 @@ def _times_of_reference(student: StudentProxy) -> float:
         seen = student.absorbed_scores.timed(*args)
         assert_close(seen.value, right)
         took.append(seen.cpu_seconds)
-    return median(took) / _reference_seconds()
+    times: float = median(took) / _reference_seconds()
+    return times
 
 
 def _reference_seconds() -> float:
