@@ -335,8 +335,8 @@ guess("gated_width", ...)
 #
 # the query `(1, 2)` becomes `(1, 2, 3)`, and has the scores `3` and `6` with the latents `(1, 1, 0)` and `(0, 0, 2)`.
 #
-# **Guess first**: one query, 4096 tokens, `hd = 128` and `r = 512`. In one head, about how many times as many
-# multiplications take scores by way of the keys as scores without them: 1, 10 or 100?
+# **Guess first**: there are one query and 4096 tokens, `hd = 128` and `r = 512`. In one head, making the keys for the
+# scores takes about how many times as many multiplications as absorbing the matrix: 1, 10 or 100?
 
 # %%
 guess("without_keys", ...)
@@ -438,7 +438,7 @@ class LatentCache:
 #   `d_out`) have **no bias**, `out_proj` (`d_out` to `d_out`) has one. They are `nn.Linear` layers, created in this
 #   order. `hd = d_out / num_heads`; if that is no whole number, building the module raises a `ValueError` (an `assert`
 #   is right too).
-# - Head `i` owns the rows `i * hd` to `(i + 1) * hd` (without the last) of `W_query.weight`, `W_up_key.weight` and
+# - Head `i` owns the rows `i * hd` to `(i + 1) * hd - 1` of `W_query.weight`, `W_up_key.weight` and
 #   `W_up_value.weight`.
 # - You may make the keys, or absorb `W_up_key.weight` as in `absorbed_scores`.
 # - The module keeps nothing from one call to the next.
@@ -449,8 +449,9 @@ class LatentCache:
 # Built under seed 123 with `d_in = 3`, `d_out = 4`, two heads and `latent_dim = 2`, the module gives the last row of
 # `torch.eye(3)` the vector `0.3426 0.1323 0.0454 0.0268`, in one pass and token by token.
 #
-# **Guess first**: with 128 heads, keys of width 192 and values of width 128, a token has 40960 elements in a layer's
-# cache. DeepSeek-V3 stores a latent of width 512 and 64 elements for positions. How many times fewer are these?
+# **Guess first**: in DeepSeek-V3 each of 128 heads has keys of width 192 and values of width 128: 40960 elements for
+# each token and layer. Its cache stores a latent of width 512 and 64 elements for positions instead. How many times
+# fewer are these?
 
 # %%
 guess("smaller_cache", ...)
