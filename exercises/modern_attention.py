@@ -9,7 +9,8 @@
 # 2. **scores that stay small**, by normalized queries and keys or by a soft cap;
 # 3. **sinks**, which let a head attend to nothing;
 # 4. **document masks**, which keep packed documents apart;
-# 5. **a gated MLP**, SwiGLU.
+# 5. **a gated MLP**, SwiGLU;
+# 6. **latent attention**, whose cache has one short vector for each token.
 #
 # At the end a block with your norm, scores, mask and MLP learns to count, and you see what its largest score does.
 #
@@ -36,6 +37,7 @@ import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from attention_check import buggy, check, draw, example, explain, guess, hint, show
 
@@ -312,6 +314,182 @@ guess("gated_width", ...)
 # </details>
 
 # %% [markdown]
+# ## 6. Latent attention
+#
+# A cache of keys and values (unit 6) stores two vectors of width `hd` in each head, for each token and layer. **Latent
+# attention** ([DeepSeek-AI, 2024](https://arxiv.org/abs/2405.04434)) stores one vector for all heads: the token's
+# **latent** $c$, of width $r$. Each head has a matrix $U$, `(hd, r)`, that turns a latent into its key, $k = U c$.
+#
+# Must every step then make the keys of all tokens again? No, because a score needs no key:
+#
+# $$q \cdot k = q \cdot (U c) = (U^\top q) \cdot c$$
+#
+# The matrix moves to the query, which **absorbs** it. A step has one new query, but thousands of tokens. So it is
+# cheaper to change the query.
+#
+# `queries` are `(b, h, Tq, hd)`, `latents` are `(b, T, r)`, the same for all heads, and `up_key` is `(h, hd, r)`, a
+# matrix for each head. Return the scores, `(b, h, Tq, T)`, not divided by anything. With
+#
+#     U = 1 0 1
+#         0 1 1
+#
+# the query `(1, 2)` becomes `(1, 2, 3)`, and has the scores `3` and `6` with the latents `(1, 1, 0)` and `(0, 0, 2)`.
+#
+# **Guess first**: there are one query and 4096 tokens, `hd = 128` and `r = 512`. In one head, making the keys for the
+# scores takes about how many times as many multiplications as absorbing the matrix: 1, 10 or 100?
+
+# %%
+guess("without_keys", ...)
+
+# %% exercise="absorbed_scores" points=4
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Any numbers of sequences, heads, queries and tokens, and any widths.
+# - With one query no keys are made, neither of all heads nor head by head. The check counts operations. Grading also
+#   measures the time for 4096 tokens and 16 heads of width 128.
+#
+# </details>
+
+# %%
+show(
+    lambda: absorbed_scores(
+        torch.tensor([1.0, 2.0]).view(1, 1, 1, 2),
+        torch.tensor([[[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]]]),
+        torch.tensor([[[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]]),
+    )
+)
+
+# %% [markdown]
+# PyTorch counts the operations of one step, with 16 heads of width 128 and latents of width 512:
+
+
+# %% drawing=true
+def operations_of_a_step() -> None:
+    """Draw the operations over the number of tokens, by way of the keys and without."""
+    h, hd, r = 16, 128, 512
+    lengths = [2**power for power in range(6, 15)]
+    spent: dict[str, list[int]] = {"keys are made": [], "absorbed_scores": []}
+    for T in lengths:
+        shapes = (1, h, 1, hd), (1, T, r), (h, hd, r)  # on `meta` only shapes are known
+        q, latents, up_key = (torch.empty(shape, device="meta") for shape in shapes)
+        for name, counts in spent.items():
+            with FlopCounterMode(display=False) as counter:
+                if name == "keys are made":
+                    q @ (latents[:, None] @ up_key.mT).mT
+                else:
+                    absorbed_scores(q, latents, up_key)
+            counts.append(counter.get_total_flops())
+    _, axes = plt.subplots(figsize=(5, 3), layout="constrained")
+    for (name, counts), style in zip(spent.items(), ("o--", "s-"), strict=True):
+        axes.plot(lengths, counts, style, label=name)
+    axes.set(xscale="log", yscale="log", xlabel="tokens", ylabel="operations")
+    axes.legend()
+    plt.show()
+
+
+show(operations_of_a_step)
+
+# %% [markdown]
+# ### The module
+#
+# Values are made of the same latent, by a second matrix. So the cache needs nothing but latents. This class keeps them;
+# it is given:
+
+
+# %% locked="latent_cache"
+class LatentCache:
+    """Keep the latents of all tokens so far, for attention to continue.
+
+    latents is a tensor (b, n, latent_dim) of all n appended tokens, in their order;
+    before the first call of append it is None.
+    """
+
+    def __init__(self) -> None:
+        self.latents: torch.Tensor | None = None
+
+    def append(self, latents: torch.Tensor) -> None:
+        """Add the latents of the next t tokens, (b, t, latent_dim)."""
+        if self.latents is None:
+            self.latents = latents
+        else:
+            self.latents = torch.cat([self.latents, latents], dim=1)
+
+
+# %% [markdown]
+# `LatentAttention` is causal attention that can continue from such a cache. `forward(x, cache=None)` takes the **next**
+# `t` tokens, and the cache has the latents of the `n` tokens before them:
+#
+# | | shape |
+# |---|---|
+# | `x`, only the new tokens | `(b, t, d_in)` |
+# | their queries, `W_query(x)`, split into heads | `(b, h, t, hd)` |
+# | their latents, `W_latent(x)`, not split | `(b, t, latent_dim)` |
+# | `cache.latents` after `cache.append(latents)`: cached and new | `(b, n + t, latent_dim)` |
+# | keys and values, `W_up_key` and `W_up_value` of all latents, split into heads | `(b, h, n + t, hd)` |
+# | scores, divided by $\sqrt{hd}$, and their mask | `(b, h, t, n + t)` |
+# | `out_proj` of the merged heads, only for the new tokens | `(b, t, d_out)` |
+#
+# New token $i$ has position $n + i$ in the text, and sees the tokens up to itself. Without a cache, $n = 0$ and `x` is
+# the whole text. However a text is cut into steps, the results together are **those of one causal pass**.
+#
+# - `W_query` (`d_in` to `d_out`), `W_latent` (`d_in` to `latent_dim`), `W_up_key` and `W_up_value` (`latent_dim` to
+#   `d_out`) have **no bias**, `out_proj` (`d_out` to `d_out`) has one. They are `nn.Linear` layers, created in this
+#   order. `hd = d_out / num_heads`; if that is no whole number, building the module raises a `ValueError` (an `assert`
+#   is right too).
+# - Head `i` owns the rows `i * hd` to `(i + 1) * hd - 1` of `W_query.weight`, `W_up_key.weight` and
+#   `W_up_value.weight`.
+# - You may make the keys, or absorb `W_up_key.weight` as in `absorbed_scores`.
+# - The module keeps nothing from one call to the next.
+#
+# Rotary embeddings (unit 5) are left out. A rotation would stand between query and matrix, and differ from token to
+# token, so it could not be absorbed. DeepSeek's models give queries and keys some further elements for it.
+#
+# Built under seed 123 with `d_in = 3`, `d_out = 4`, two heads and `latent_dim = 2`, the module gives the last row of
+# `torch.eye(3)` the vector `0.3426 0.1323 0.0454 0.0268`, in one pass and token by token.
+#
+# **Guess first**: in DeepSeek-V3 each of 128 heads has keys of width 192 and values of width 128: 40960 elements for
+# each token and layer. Its cache stores a latent of width 512 and 64 elements for positions instead. How many times
+# fewer are these?
+
+# %%
+guess("smaller_cache", ...)
+
+# %% exercise="LatentAttention" points=8
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Any cut of a text into steps; steps of two texts may alternate, and texts may be thousands of tokens long.
+# - After each step `cache.latents` is what `W_latent` gives for all tokens so far.
+# - Gradients flow from a step through the cache to the tokens of earlier steps.
+# - `latent_dim` may be any width, also larger than `hd`. `F.scaled_dot_product_attention` may be called here.
+#
+# </details>
+
+# %% [markdown]
+# One pass over three tokens, the same tokens one by one, and the shape of what is cached for them:
+
+
+# %%
+def in_steps(*lengths: int) -> tuple[torch.Tensor, LatentCache]:
+    """Return the results of steps of these lengths, joined, and the cache."""
+    torch.manual_seed(123)
+    attention, cache = LatentAttention(3, 4, num_heads=2, latent_dim=2), LatentCache()
+    steps = [attention(x, cache) for x in torch.eye(3)[None].split(lengths, dim=1)]
+    return torch.cat(steps, dim=1), cache
+
+
+show(
+    {
+        "one pass": lambda: in_steps(3)[0],
+        "token by token": lambda: in_steps(1, 1, 1)[0],
+        "cache.latents": lambda: in_steps(1, 1, 1)[1].latents,
+    }
+)
+
+# %% [markdown]
 # ## A block of today
 #
 # RMSNorm before attention and before the MLP, normalized queries and keys, a document mask and SwiGLU in one block. The
@@ -423,11 +601,14 @@ show(train_both)
 # | the first tokens are sinks | StreamingLLM | 4 tokens are kept | Xiao 2023 |
 # | a trained sink for each head | gpt-oss | one number a head | OpenAI 2025 |
 # | document masks | Llama 3 | no attention across documents | Grattafiori 2024 |
+# | latents in the cache | DeepSeek-V3 | 576 elements a token and layer | DeepSeek-AI 2024 |
 #
 # [Touvron 2023](https://arxiv.org/abs/2302.13971), [Yang 2025](https://arxiv.org/abs/2505.09388), [Riviere
 # 2024](https://arxiv.org/abs/2408.00118), [Kamath 2025](https://arxiv.org/abs/2503.19786), [Xiao
 # 2023](https://arxiv.org/abs/2309.17453), [OpenAI 2025](https://arxiv.org/abs/2508.10925), [Grattafiori
-# 2024](https://arxiv.org/abs/2407.21783). RMSNorm is by [Zhang and Sennrich, 2019](https://arxiv.org/abs/1910.07467).
+# 2024](https://arxiv.org/abs/2407.21783), [DeepSeek-AI
+# 2024](https://arxiv.org/abs/2412.19437). RMSNorm is by [Zhang and Sennrich,
+# 2019](https://arxiv.org/abs/1910.07467).
 
 # %% [markdown]
 # ## How far you are

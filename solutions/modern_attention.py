@@ -2,6 +2,9 @@
 
 import torch
 import torch.nn.functional as F
+from torch import nn
+
+from .latent_cache import LatentCache
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
@@ -102,6 +105,76 @@ def swiglu(
     """
     gate = F.silu(x @ W_gate.T)  # (..., d) @ (d, f) -> (..., f)
     return (gate * (x @ W_up.T)) @ W_down.T  # (..., f) @ (f, d) -> (..., d)
+
+
+def absorbed_scores(
+    queries: torch.Tensor,
+    latents: torch.Tensor,
+    up_key: torch.Tensor,
+) -> torch.Tensor:
+    """Compute the scores of queries with keys that are stored as latents.
+
+    queries: (b, h, Tq, hd), latents: (b, T, r), the same for all heads,
+    up_key: (h, hd, r). Head i has the keys latents @ up_key[i].T, which are not made.
+    Returns scores (b, h, Tq, T), not divided by anything.
+    For example queries (2, 3, 1, 4), latents (2, 6, 5), up_key (3, 4, 5) ->
+    (2, 3, 1, 6).
+    """
+    absorbed = queries @ up_key  # (b, h, Tq, hd) @ (h, hd, r) -> (b, h, Tq, r)
+    return absorbed @ latents[:, None].mT  # (b, h, Tq, r) @ (b, 1, r, T) -> (b, h, Tq, T)
+
+
+class LatentAttention(nn.Module):
+    """Causal self-attention whose cache has one latent for each token.
+
+    d_in: width of an input vector, d_out: width of all heads together,
+    num_heads: how many heads, latent_dim: width of a latent.
+    The layers W_query (d_in to d_out), W_latent (d_in to latent_dim), W_up_key and
+    W_up_value (latent_dim to d_out), all four without a bias, and out_proj (d_out to
+    d_out), with one, are created in this order.
+    Raises ValueError if d_out is not divisible by num_heads.
+    """
+
+    def __init__(self, d_in: int, d_out: int, num_heads: int, latent_dim: int) -> None:
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"d_out = {d_out} is not divisible by num_heads = {num_heads}.")
+        self.num_heads = num_heads
+        self.head_dim = d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(
+        self,
+        x: torch.Tensor,
+        cache: LatentCache | None = None,
+    ) -> torch.Tensor:
+        """Return the context vectors of the tokens of x.
+
+        x: (b, t, d_in), the next t tokens, or all if there is no cache.
+        cache: a LatentCache with the latents of earlier tokens; those of x are
+        appended. Each token sees the cached tokens, and those of x up to itself.
+        The result is (b, t, d_out).
+        """
+        width = (self.num_heads, self.head_dim)
+        queries = self.W_query(x).unflatten(-1, width).transpose(1, 2)  # (b, h, t, hd)
+        latents = self.W_latent(x)  # (b, t, latent_dim)
+        if cache is not None:
+            cache.append(latents)
+            assert cache.latents is not None
+            latents = cache.latents  # (b, n + t, latent_dim)
+        keys = self.W_up_key(latents).unflatten(-1, width).transpose(1, 2)  # (b, h, n + t, hd)
+        values = self.W_up_value(latents).unflatten(-1, width).transpose(1, 2)  # (b, h, n + t, hd)
+        new, seen = queries.shape[-2], keys.shape[-2]
+        hidden = torch.ones(new, seen, dtype=torch.bool, device=x.device).triu(diagonal=1 + seen - new)
+        scores = queries @ keys.mT / self.head_dim**0.5  # (b, h, t, n + t)
+        weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1)
+        context = (weights @ values).transpose(1, 2)  # (b, t, h, hd)
+        merged: torch.Tensor = self.out_proj(context.flatten(2))  # (b, t, d_out)
+        return merged
 
 
 WRITTEN = {

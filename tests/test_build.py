@@ -336,6 +336,14 @@ def test_results_that_another_processor_rounds_differently_are_no_change(judged,
     assert not judged(EXAMPLES, {"points": 1.0}, {"points": 1.0001})
 
 
+def test_a_prediction_may_have_any_name(judged):
+    def lesson(answer):
+        return {"guesses": {"packed": {"answer": answer}, "shape": {"answer": [6, 3]}}}
+
+    assert judged(LESSON, lesson(30), lesson(30))
+    assert not judged(LESSON, lesson(30), lesson(48))
+
+
 def test_right_steps_that_another_processor_rounds_differently_are_no_change(judged):
     def rights(values):
         return {"rights": [{**packed_numbers(values), "shape": list(values.shape)}]}

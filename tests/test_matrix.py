@@ -196,6 +196,8 @@ PUBLISHED = {
         "attention_with_sinks": "test_two_tokens",
         "document_mask": "test_two_documents",
         "swiglu": "test_one_token",
+        "absorbed_scores": "test_two_tokens",
+        "LatentAttention": "test_seed_123",
     },
     "tiny_language_model": {
         "sinusoidal_positions": "test_three_positions",

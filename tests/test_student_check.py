@@ -26,6 +26,7 @@ from autograder.grading.trace_cases import trace_cases
 from autograder.student_check.fault_location import fault_message, read_cases, read_trace
 from autograder.student_check.run_examples import new_notebook_state, run_examples
 from autograder.student_check.unit_data import EXAMPLES, MISTAKES, STEPS, WRITTEN, data_file
+from solutions.latent_cache import LatentCache
 from solutions.six_words import SIX_WORDS
 from tests import RELEASE, REPOSITORY, released_data
 
@@ -50,7 +51,8 @@ class Notebook:
 
     def __init__(self, unit, **typed):
         answers = solution_sources(unit)
-        self.names = {"X": SIX_WORDS, "module": released_check(unit)}  # a locked cell of the notebook defines X
+        given = {"X": SIX_WORDS, "LatentCache": LatentCache}  # locked cells of the notebooks define them
+        self.names = {**given, "module": released_check(unit)}
         for source in [HEADER, *{**answers, **typed}.values()]:
             exec(source, self.names)
 

@@ -48,7 +48,7 @@ def _alike(one: Any, other: Any, close: _Close) -> bool:
             is_step = close is _CLOSE[STEPS] and "dtype" not in one
             if "shape" in one and not is_step:
                 close = _OF_TENSORS.get(one.get("dtype", written_values.USUAL), _EXACTLY)
-            if "packed" in one and "packed" in other:
+            if isinstance(one.get("packed"), str) and isinstance(other.get("packed"), str):  # not a prediction's name
                 one, other = _with_numbers(one, is_step=is_step), _with_numbers(other, is_step=is_step)
             return one.keys() == other.keys() and all(_alike(one[key], other[key], close) for key in one)
         case list(), list():

@@ -126,6 +126,7 @@ FUNCTIONS: dict[str, list[tuple[Any, ...]]] = {
     "document_mask": [(torch.tensor([[1, 1, 2, 2, 1], [7, 3, 7, 3, 3]]),)],
     "swiglu": [(_s(2, 5, 4), _s(6, 4), _s(6, 4), _s(4, 6)), (_s(3, 3), _s(3, 3), _s(3, 3), _s(3, 3))],
     "merge_heads": [(_s(2, 3, 5, 4),), (_s(3, 3, 3, 3),)],
+    "absorbed_scores": [(_s(2, 3, 5, 4), _s(2, 7, 6), _s(3, 4, 6)), (_s(3, 3, 3, 3), _s(3, 3, 3), _s(3, 3, 3))],
     "alibi_bias": [(4, 5), (2, 3)],
     "rotary_embedding": [
         (_s(2, 5, 6), torch.tensor([2, 3, 4, 5, 6])),
@@ -160,6 +161,7 @@ CLASSES: dict[str, list[tuple[tuple[Any, ...], tuple[Any, ...]]]] = {
         ((), (_s(2, 6), _s(2, 5), _s(3, 6), _s(3, 5), _s(1, 6), _s(1, 5), _s(4, 6), _s(4, 5))),
     ],
     "CachedMultiHeadAttention": [((_IN, _WIDTH, _H), (_s(_B, _T, _IN),))],
+    "LatentAttention": [((_IN, _WIDTH, _H, 4), (_s(_B, _T, _IN),)), ((_IN, _WIDTH, _H, 10), (_s(_B, _T, _IN),))],
     "GroupedQueryAttention": [
         ((_IN, 36, _ROOM, 6, 2), (_s(_B, _T, _IN),)),
         ((_IN, _WIDTH, _ROOM, _H, 1), (_s(_B, _T, _IN),)),

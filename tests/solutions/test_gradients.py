@@ -8,6 +8,7 @@ from solutions import attention_masks as unit5
 from solutions import causal_attention as unit3
 from solutions import dot_product_attention as unit1
 from solutions import inference as unit6
+from solutions import modern_attention as unit9
 from solutions import multi_head_attention as unit4
 from solutions import self_attention as unit2
 from solutions import tiny_language_model as unit8
@@ -85,6 +86,7 @@ MODULES = {
     "CachedMultiHeadAttention": lambda: unit6.CachedMultiHeadAttention(4, 6, 2),
     "GroupedQueryAttention": lambda: unit6.GroupedQueryAttention(4, 6, 5, 2, 1),
     "TransformerBlock": lambda: unit8.TransformerBlock(4, 2, 5),
+    "LatentAttention": lambda: unit9.LatentAttention(4, 6, 2, 3),
 }
 MORE = {"CrossAttention": [(2, 5, 5)]}
 """Further arguments of a module after x, by shape."""

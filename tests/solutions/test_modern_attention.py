@@ -1,16 +1,23 @@
 """Unit 9's solutions against formulas in plain loops, and against PyTorch's own functions."""
 
+import inspect
 import math
+from itertools import product
 
+import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autograder import course
 from solutions import modern_attention as unit9
+from solutions.latent_cache import LatentCache
 
+from . import formulas
 from .drawing import array, assert_close, draws, leading, precise, sizes
-from .library import sdpa
+from .library import hidden_keys, sdpa
+from .test_formulas import parameters, size_of, unchanged, weights_of
 from .test_library import assert_same
 
 
@@ -86,3 +93,93 @@ def test_swiglu(draw, before, d, f):
         return F.linear(hidden * torch.sigmoid(hidden) * F.linear(x, up), down)
 
     assert_same(draw, unit9.swiglu, by_the_library, x, gate, up, down)
+
+
+@given(precise, st.integers(1, 2), st.integers(1, 3), sizes, sizes, sizes, st.integers(1, 6))
+def test_absorbed_scores(draw, b, h, Tq, T, hd, r):
+    """The keys are made, each score by loops; and the gradients of the products with all keys."""
+    n = draw.numbers()
+    queries, latents, up_key = n.randn(b, h, Tq, hd), n.randn(b, T, r), n.randn(h, hd, r)
+    found = unit9.absorbed_scores(queries, latents, up_key)
+    right = torch.zeros(b, h, Tq, T, dtype=torch.float64)
+    for s, i, q, t in product(range(b), range(h), range(Tq), range(T)):
+        key = [math.fsum(u * c for u, c in zip(row, array(latents)[s, t], strict=True)) for row in array(up_key)[i]]
+        right[s, i, q, t] = math.fsum(x * y for x, y in zip(array(queries)[s, i, q], key, strict=True))
+    assert_close(found, right, draw.dtype, scale=100.0 * hd * r)
+
+    def by_way_of_the_keys(queries, latents, up_key):
+        return queries @ (latents[:, None] @ up_key.mT).mT
+
+    assert_same(draw, unit9.absorbed_scores, by_way_of_the_keys, queries, latents, up_key, scale=r)
+
+
+cuts = st.lists(st.integers(1, 4), min_size=1, max_size=4)
+latent_shapes = (st.integers(1, 2), st.integers(1, 4), st.integers(1, 3), st.integers(1, 3), st.integers(1, 5), cuts)
+
+
+def built_latent(draw, d_in, num_heads, head_dim, latent_dim):
+    torch.manual_seed(draw.seed)
+    return unit9.LatentAttention(d_in, num_heads * head_dim, num_heads, latent_dim).to(draw.dtype)
+
+
+def in_steps(module, x, lengths):
+    """The results of steps of these lengths, joined, and the cache."""
+    cache = LatentCache()
+    return torch.cat([module(part, cache) for part in x.split(lengths, dim=1)], dim=1), cache
+
+
+@given(draws, *latent_shapes)
+def test_LatentAttention(draw, b, d_in, num_heads, head_dim, latent_dim, lengths):
+    """Any cut of a text gives what one causal pass gives, by the formula in plain loops, head by head."""
+    module = built_latent(draw, d_in, num_heads, head_dim, latent_dim)
+    x, p = draw.numbers().randn(b, sum(lengths), d_in), parameters(module)
+
+    def one_sequence(x):
+        queries, latents = formulas.linear(x, p["W_query.weight"]), formulas.linear(x, p["W_latent.weight"])
+        keys, values = (formulas.linear(latents, p[f"{name}.weight"]) for name in ("W_up_key", "W_up_value"))
+        context = formulas.multi_head_attention(queries, keys, values, num_heads)
+        return formulas.linear(context, p["out_proj.weight"], p["out_proj.bias"])
+
+    expected = formulas.for_each(one_sequence, array(x))
+    scale = (size_of(x) * weights_of(module)) ** 2 * weights_of(module) ** 3
+    assert_close(unchanged(module, x), expected, draw.dtype, scale=scale)
+    found, cache = in_steps(module, x, lengths)
+    assert_close(found, expected, draw.dtype, scale=scale)
+    assert_close(cache.latents, formulas.for_each(lambda x: formulas.linear(x, p["W_latent.weight"]), array(x)),
+                 draw.dtype, scale=scale)  # fmt: skip
+    if num_heads > 1:
+        with pytest.raises(ValueError, match="divisible"):
+            unit9.LatentAttention(d_in, num_heads * head_dim + 1, num_heads, latent_dim)
+
+
+@given(precise, *latent_shapes)
+def test_LatentAttention_and_the_librarys(draw, b, d_in, num_heads, head_dim, latent_dim, lengths):
+    """The library's attention over keys and values, made and absorbed; the same gradients through a cache."""
+    module = built_latent(draw, d_in, num_heads, head_dim, latent_dim)
+    heads = (num_heads, head_dim)
+
+    def by_the_library(x):
+        latents = module.W_latent(x)
+        q, k, v = (
+            one.unflatten(-1, heads).transpose(1, 2)
+            for one in (module.W_query(x), module.W_up_key(latents), module.W_up_value(latents))
+        )
+        return module.out_proj(sdpa(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+
+    def absorbed(x):
+        latents = module.W_latent(x)
+        queries = module.W_query(x).unflatten(-1, heads).transpose(1, 2)
+        up_key, up_value = (layer.weight.unflatten(0, heads) for layer in (module.W_up_key, module.W_up_value))
+        scores = unit9.absorbed_scores(queries, latents, up_key) / head_dim**0.5
+        weights = scores.masked_fill(hidden_keys(x.shape[1]), -torch.inf).softmax(dim=-1)
+        return module.out_proj((weights @ latents[:, None] @ up_value.mT).transpose(1, 2).flatten(2))
+
+    x = draw.numbers().randn(b, sum(lengths), d_in)
+    scale = weights_of(module) ** 5 * sum(lengths)
+    assert_same(draw, module, by_the_library, x, scale=scale)
+    assert_same(draw, lambda x: in_steps(module, x, lengths)[0], absorbed, x, scale=scale)
+
+
+def test_the_notebooks_cache_is_the_one_that_is_tested():
+    cell = course.unit("modern_attention").instructor_cells["latent_cache"]
+    assert cell.strip() == inspect.getsource(LatentCache).strip()

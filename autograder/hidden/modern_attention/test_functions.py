@@ -4,7 +4,14 @@ import torch
 
 from autograder.core.comparison import assert_close, golden
 from autograder.graders import contracts
-from autograder.graders.statements import assert_dtype, assert_gives_dtype, assert_right_where_large
+from autograder.graders.statements import (
+    assert_costs_no_more,
+    assert_dtype,
+    assert_gives_dtype,
+    assert_right_where_large,
+)
+
+from .decoding_step import assert_step_is_cheap
 
 HALF = (torch.float16, torch.bfloat16)
 
@@ -271,3 +278,48 @@ class TestSwiglu(contracts.Graders):
     test_inputs_are_unchanged = contracts.unchanged("The function modifies none of its arguments.")
     test_follows_device = contracts.device("The result is on the device of x.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of x.")
+
+
+@contracts.exercise("absorbed_scores")
+class TestAbsorbedScores(contracts.Graders):
+    def draw(self, rng, b=2, h=3, Tq=4, T=5, hd=6, r=7, scale=1.0):
+        queries, latents = rng.randn(b, h, Tq, hd, scale=scale), rng.randn(b, T, r, scale=scale)
+        return queries, latents, rng.randn(h, hd, r, scale=scale)
+
+    test_two_tokens = contracts.gives(
+        "The query (1, 2) becomes (1, 2, 3), and has the scores 3 and 6 with two latents.",
+        (
+            torch.tensor([1.0, 2.0]).view(1, 1, 1, 2),
+            torch.tensor([[[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]]]),
+            torch.tensor([[[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]]),
+        ),
+        golden(torch.tensor([3.0, 6.0]).view(1, 1, 1, 2)),
+    )
+    test_other_sizes = contracts.agree_in_turn(
+        "The scores are those with keys made of the latents, for any numbers of sequences, heads, queries and tokens.",
+        [(3, 3, 3, 3, 3, 3), (2, 3, 4, 5, 6, 7), (1, 4, 1, 6, 5, 2), (3, 1, 5, 2, 3, 6), (2, 2, 1, 1, 1, 3)],
+        weight=4,
+        essential=True,
+    )
+    test_each_head = contracts.agree_in_turn(
+        "Each head has its own matrix, and each sequence its own latents.",
+        [(2, 4, 2, 3, 3, 5)],
+        weight=1,
+        public=True,
+    )
+
+    # Right answers take 6,900 to 8,500 operations here, those that make the keys 258,000 to 277,000.
+    @contracts.points(3, essential=True)
+    def test_makes_no_keys(self, student, reference, rng):
+        """With one query for each head the keys are never made, neither of all heads nor head by head."""
+        args = self.draw(rng, 1, 4, 1, 96, 48, 6)
+        limits = {"largest": 9_000, "operations": 45_000}  # the keys of one head have 4,608 elements, of all 18,432
+        assert_costs_no_more(student.absorbed_scores, limits, reference.absorbed_scores(*args), *args)
+        if (apart := student.apart()) is not None:
+            assert_step_is_cheap(apart, reference, rng)
+
+    test_gradients = contracts.gradients("Gradients flow back to queries, latents and up_key.")
+    test_float64_stays_exact = contracts.float64("The scores of float64 inputs are as exact as float64.")
+    test_inputs_are_unchanged = contracts.unchanged("The function modifies none of its arguments.")
+    test_follows_device = contracts.device("The scores are on the device of the queries.")
+    test_dtype_is_kept = contracts.dtype("The scores have the dtype of the queries.")

@@ -2,6 +2,7 @@
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from autograder.catalogue import right_answer
 
@@ -48,3 +49,34 @@ def documents_in_other_names(ids):
 def gate_in_other_names(v, a, b, c):
     """other names for all arguments"""
     return (F.silu(v @ a.T) * (v @ b.T)) @ c.T
+
+
+@right_answer("absorbed_scores")
+def absorbed_in_other_names(q, c, u):
+    """other names for all arguments"""
+    return q @ u @ c.unsqueeze(1).mT
+
+
+@right_answer("LatentAttention")
+class LatentInOtherNames(nn.Module):
+    """other names for all arguments"""
+
+    def __init__(self, n_in, n_out, n_head, r):
+        super().__init__()
+        if n_out % n_head:
+            raise ValueError("no whole number")
+        self.n_head = n_head
+        self.W_query, self.W_latent = nn.Linear(n_in, n_out, bias=False), nn.Linear(n_in, r, bias=False)
+        self.W_up_key, self.W_up_value = nn.Linear(r, n_out, bias=False), nn.Linear(r, n_out, bias=False)
+        self.out_proj = nn.Linear(n_out, n_out)
+
+    def forward(self, tokens, past=None):
+        c = self.W_latent(tokens)
+        if past:
+            past.append(c)
+            c = past.latents
+        q, k, v = self.W_query(tokens), self.W_up_key(c), self.W_up_value(c)
+        q, k, v = (s.unflatten(-1, (self.n_head, -1)).movedim(2, 1) for s in (q, k, v))
+        hidden = (q @ k.mT).new_ones(q.shape[2], k.shape[2]).triu(k.shape[2] - q.shape[2] + 1).bool()
+        weights = torch.softmax((q @ k.mT / q.shape[-1] ** 0.5).masked_fill(hidden, -torch.inf), -1)
+        return self.out_proj((weights @ v).movedim(1, 2).flatten(2))
