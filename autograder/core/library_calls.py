@@ -21,13 +21,17 @@ from torch._library.custom_ops import CustomOpDef
 
 LIBRARY_SOFTMAX = "library softmax"
 LIBRARY_ATTENTION = "library attention"
+AUTOGRAD = "autograd"
 
 _PATTERNS = {
+    AUTOGRAD: re.compile(r"_make_dual(_copy)?|_softmax_backward_data"),
     LIBRARY_SOFTMAX: re.compile(r"\w*(soft(max|min)|log(cum)?sumexp)\w*", re.I),
     LIBRARY_ATTENTION: re.compile(
         r"\w*(attention|attn|sdpa_dense|_sfdp_pattern)\w*|_transformer_encoder_layer_fwd", re.I
     ),
 }
+_STARTS_AUTOGRAD = (torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad)
+"""Functions that start a backward pass, for the student check. In grading the engine records each pass."""
 _CLASSES = {
     LIBRARY_SOFTMAX: re.compile(r"soft(max|min)|stickbreaking", re.I),
     LIBRARY_ATTENTION: re.compile(r"attention|attn", re.I),
@@ -46,6 +50,13 @@ def library_of(name: str) -> str | None:
     if _NOT_ATTENTION.fullmatch(name):
         return None
     return next((library for library, pattern in _PATTERNS.items() if pattern.fullmatch(name)), None)
+
+
+def library_of_function(function: object) -> str | None:
+    """Return the library of a function of torch that code calls; None if it belongs to none of `LIBRARIES`."""
+    if any(function is one for one in _STARTS_AUTOGRAD):
+        return AUTOGRAD
+    return library_of(str(getattr(function, "__name__", "")))
 
 
 def library_of_class(name: str) -> str | None:
@@ -94,10 +105,27 @@ def observe_functions() -> None:
         return
     for name in _NOT_IMPORTED:
         importlib.import_module(name)
+    engine_of: Any = torch.autograd.Variable
+    engine_of._execution_engine = _RecordingEngine(engine_of._execution_engine)
     _keep_whole_in_torchscript(torch.nn.functional.multi_head_attention_forward, _MULTI_HEAD_ATTENTION)
     for module in list(sys.modules.values()):
         _observe(module)
     _observe_what_is_imported_later()
+
+
+class _RecordingEngine:
+    """The engine of autograd, which records each backward pass that Python starts."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def run_backward(self, *args: Any, **kwargs: Any) -> Any:
+        """Record and run a backward pass."""
+        record(AUTOGRAD)
+        return self._engine.run_backward(*args, **kwargs)
 
 
 def _observe_what_is_imported_later() -> None:
