@@ -413,8 +413,8 @@ show({"dQ, dK, dV": differences})
 
 # %% [markdown]
 # Now put your backward pass to work. `Recomputed` is attention whose forward pass keeps only queries, keys and values,
-# and whose backward pass is your function. How many elements does each way keep from the forward pass until the
-# backward pass? The cell below counts the tensors that autograd keeps.
+# and whose backward pass is your function. How many elements does each way store from the forward pass until the
+# backward pass? The cell below counts those in the tensors that autograd stores.
 
 
 # %%
@@ -429,7 +429,7 @@ class Recomputed(torch.autograd.Function):
         return attention_backward(*ctx.saved_tensors, grad_output)
 
 
-def kept(attention: Callable[..., torch.Tensor], T: int, d: int = 16) -> int:
+def stored(attention: Callable[..., torch.Tensor], T: int, d: int = 16) -> int:
     """Number of elements that wait for the backward pass."""
     memory: dict[int, int] = {}
 
@@ -447,12 +447,12 @@ def kept(attention: Callable[..., torch.Tensor], T: int, d: int = 16) -> int:
 try:
     lengths = [32, 64, 128, 256, 512]
     each = {"usual": usual, "with your backward pass": Recomputed.apply}
-    counts = {name: [kept(way, T) for T in lengths] for name, way in each.items()}
+    counts = {name: [stored(way, T) for T in lengths] for name, way in each.items()}
     figure, axes = plt.subplots(figsize=(5.5, 3), layout="constrained")
     for name, numbers in counts.items():
         axes.plot(lengths, numbers, "o-", label=name)
     axes.set(xscale="log", yscale="log", xlabel="tokens", ylabel="elements")
-    axes.set(title="elements kept for the backward pass (d = 16)")
+    axes.set(title="elements stored for the backward pass (d = 16)")
     axes.set_xticks(lengths, lengths)
     axes.minorticks_off()
     axes.legend(fontsize=8)
