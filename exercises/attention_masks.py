@@ -382,7 +382,43 @@ draw(
 # %% [markdown]
 # Nothing in ALiBi depends on the length of the training texts, so a model can read longer ones. In the paper a model
 # with 1.3 billion parameters, trained on 1024 tokens, is as good on 2048 as a sinusoidal one that was trained on 2048.
+
+# %% [markdown]
+# <details><summary>FlexAttention takes masks and biases as functions</summary>
 #
+# Your masks and biases are tensors with an element for each pair of tokens. PyTorch's *FlexAttention* takes two
+# functions of the positions instead. `mask_mod` says whether query `q_idx` sees key `kv_idx`; as in the result of
+# `to_sdpa_mask`, `True` means that the key **takes part**. `score_mod` changes one score, which is already divided by
+# $\sqrt{d}$. Here are both for causal attention with ALiBi:
+#
+# ```python
+# from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+#
+# slopes = -alibi_bias(num_heads, 2)[:, 1, 0]  # where the distance is 1
+#
+#
+# def causal(b, h, q_idx, kv_idx):
+#     return q_idx >= kv_idx
+#
+#
+# def alibi(score, b, h, q_idx, kv_idx):
+#     return score - slopes[h] * (q_idx - kv_idx)
+#
+#
+# block_mask = create_block_mask(causal, None, None, T, T, device="cpu")
+# output = flex_attention(queries, keys, values, score_mod=alibi, block_mask=block_mask)
+# ```
+#
+# The result is that of `queries @ keys.mT / math.sqrt(d) + alibi_bias(num_heads, T)`, masked, with softmax and values.
+# For your window, which condition comes in addition to `q_idx >= kv_idx`?
+#
+# We tried it with PyTorch 2.13 on a CPU. The code above runs without a C++ compiler, warns that it makes the whole
+# matrix of scores, and takes seconds for its imports. `torch.compile(flex_attention)` makes one kernel of it instead,
+# which can skip blocks that are hidden completely. That needs a compiler, so this notebook runs neither.
+#
+# </details>
+
+# %% [markdown]
 # ### Rotary embeddings: angles
 #
 # RoFormer (Su et al., 2021) **rotates** queries and keys. The elements of a head are taken in pairs of neighbours, 0

@@ -8,7 +8,8 @@
 # 1. **softmax in one pass**, over scores that come block by block;
 # 2. **states** that stand for the attention to some of the keys, and can be merged;
 # 3. **tiled attention**: exactly the usual result, and never a matrix of all scores. FlashAttention works like this;
-# 4. **linear attention**, which is another attention: it needs no scores at all.
+# 4. **its backward pass**, which computes the weights again, so that none are kept;
+# 5. **linear attention**, which is another attention: it needs no scores at all.
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
@@ -20,12 +21,13 @@
 #
 # - The output has its inputs' dtype and device (`float32` and `float64` are tested, half precision is not). Inputs are
 #   not modified.
-# - `tiled_attention` may not call the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`).
-#   The other functions may call anything.
-# - Gradients flow back to every tensor that a function takes, and where nothing is seen they are 0. Do not modify in
-#   place any tensor that autograd needs: write `state = ...`, not `state[...] = ...`. You may detach a maximum that you
-#   compute yourself (it cancels in $o / \ell$), but not the maxima that are passed to `merge_states`. `torch.where` can
-#   hide a NaN in the result, but its gradient is still NaN: avoid producing it in the first place.
+# - `tiled_attention` may not call the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`),
+#   and `attention_backward` no autograd either. The other functions may call anything.
+# - Gradients flow back to every tensor that a function takes, and where nothing is seen they are 0 (not tested for
+#   `attention_backward`). Do not modify in place any tensor that autograd needs: write `state = ...`, not `state[...] =
+#   ...`. You may detach a maximum that you compute yourself (it cancels in $o / \ell$), but not the maxima that are
+#   passed to `merge_states`. `torch.where` can hide a NaN in the result, but its gradient is still NaN: avoid producing
+#   it in the first place.
 # - Some points are for what your code costs. The check counts the elements of the largest tensor, the elements of all
 #   tensors that are held at one moment, and the operations, so the result is the same on every machine. It does so
 #   under `torch.no_grad()`, because autograd would keep every tile for the backward pass.
@@ -68,6 +70,7 @@ for name, number in elements.items():
 # | `range(0, T, B)` | where blocks of `B` begin | 0, 4, 8 for $T = 10$, $B = 4$ |
 # | `x[..., 8:12, :]` | rows 8 to 11, or as many as there are | 2 rows if $T = 10$ |
 # | `torch.cat(blocks, dim=-2)` | blocks of rows below each other | |
+# | `(x * y).sum(dim=-1, keepdim=True)` | the dot product of each row of `x` with that of `y` | `(b, T, 1)` |
 # | `F.elu(x) + 1` | $x + 1$ above zero, $e^x$ below | the same shape |
 #
 # The six words again, each an embedding with three elements:
@@ -329,7 +332,142 @@ wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
 # %% exercise="hunt_tiled_attention" points=2
 
 # %% [markdown]
-# ## 4. Linear attention
+# **Take a break** if you like: the forward pass is done.
+#
+# ## 4. The backward pass
+#
+# Training needs gradients too. A loss $L$ depends on the output $O$. Autograd hands attention the gradient of the loss
+# with respect to $O$, written $dO$, and wants $dQ$, $dK$ and $dV$. Usually it keeps the weights $P$ of the forward pass
+# for that: $T^2$ numbers for each head, in every layer, until the backward pass comes. So all that tiling saved would
+# be lost.
+#
+# FlashAttention keeps no weights. Its backward pass **computes them again**, tile by tile, from $Q$ and $K$. That adds
+# operations, and is still faster, because fewer bytes travel to and from HBM. In this exercise you write that backward
+# pass, without the tiles.
+#
+# The forward pass is $S = Q K^\top / \sqrt{d}$, $P = \operatorname{softmax}(S)$ in each row, $O = P V$. Now backwards:
+#
+# | step | gradient | shape |
+# |---|---|---|
+# | $O = P V$ | $dV = P^\top dO$ | `(..., Tk, dv)` |
+# | | $dP = dO\, V^\top$ | `(..., Tq, Tk)` |
+# | $P = \operatorname{softmax}(S)$ | $D = \operatorname{rowsum}(dO * O)$ | `(..., Tq, 1)` |
+# | | $dS = P * (dP - D)$ | `(..., Tq, Tk)` |
+# | $S = Q K^\top / \sqrt{d}$ | $dQ = dS\, K / \sqrt{d}$ | `(..., Tq, d)` |
+# | | $dK = dS^\top Q / \sqrt{d}$ | `(..., Tk, d)` |
+#
+# Here $*$ multiplies element by element. Each product of matrices has the rule that you see twice: for $C = A B$ the
+# gradients are $dA = dC\, B^\top$ and $dB = A^\top dC$.
+#
+# **Why is $D$ subtracted?** If one score rises, its weight rises, and all other weights of the row fall, since they sum
+# to 1. So only the part of $dP$ above the average of its row counts. That average, taken with the weights, is $\sum_j
+# P_{ij}\, dP_{ij}$. Put in $dP = dO\, V^\top$, and it becomes $\sum_c dO_{ic}\, O_{ic}$: the sum over row $i$ of $dO *
+# O$. That takes no weights and no scores, so all $D$ are known before the first tile.
+#
+# An example with one query: $q = [2, 0]$, keys $[1, 0]$ and $[1, 4]$, values 3 and 9, $dO = 1$. Both scores are equal,
+# so both weights are $\tfrac12$, and $O = 6$.
+#
+# **Guess first**: say $dS$, for the two keys.
+
+# %%
+guess("gradient_of_two_scores", ...)
+
+# %% exercise="attention_backward" points=6
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - The result is a tuple of three tensors, in this order: $dQ$, $dK$, $dV$. Each is compared with the right one on its
+#   own. If one is wrong, the exercise gives at most half of its points.
+# - There is no mask. $T_q$ and $T_k$ may differ, and so may $d$ and `dv`. Leading dimensions are the same in all four
+#   inputs.
+# - Scores may be above 100 or below -100.
+# - Autograd is forbidden in every form: `.backward()`, `torch.autograd`, `torch.func`. So is the library's attention.
+#   `torch.softmax` is allowed. A call of something forbidden costs the points of this exercise.
+# - The inputs need not require gradients, and the call may be under `torch.no_grad()`. Gradients *of the result* are
+#   not tested.
+#
+# </details>
+
+# %% [markdown]
+# Does autograd agree? The three largest differences, which should be near 0:
+
+
+# %%
+def usual(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-1) @ v
+
+
+def differences() -> torch.Tensor:
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(T, 4, requires_grad=True) for T in (5, 7, 7))
+    grad_output = torch.randn(5, 4)
+    by_autograd = torch.autograd.grad(usual(q, k, v), (q, k, v), grad_output)
+    with torch.no_grad():
+        own = attention_backward(q, k, v, grad_output)
+    pairs = zip(own, by_autograd, strict=True)
+    return torch.stack([(one - other).abs().max() for one, other in pairs])
+
+
+show({"dQ, dK, dV": differences})
+
+# %% [markdown]
+# Now put your backward pass to work. `Recomputed` is attention whose forward pass keeps only queries, keys and values,
+# and whose backward pass is your function. How many elements does each way store from the forward pass until the
+# backward pass? The cell below counts those in the tensors that autograd stores.
+
+
+# %%
+class Recomputed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *inputs: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(*inputs)
+        return usual(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return attention_backward(*ctx.saved_tensors, grad_output)
+
+
+def stored(attention: Callable[..., torch.Tensor], T: int, d: int = 16) -> int:
+    """Number of elements that wait for the backward pass."""
+    memory: dict[int, int] = {}
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        memory[tensor.untyped_storage().data_ptr()] = tensor.numel()
+        return tensor
+
+    q, k, v = (torch.randn(T, d, requires_grad=True) for _ in range(3))
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        attention(q, k, v).sum().backward()
+    return sum(memory.values())
+
+
+# %% drawing=true
+try:
+    lengths = [32, 64, 128, 256, 512]
+    each = {"usual": usual, "with your backward pass": Recomputed.apply}
+    counts = {name: [stored(way, T) for T in lengths] for name, way in each.items()}
+    figure, axes = plt.subplots(figsize=(5.5, 3), layout="constrained")
+    for name, numbers in counts.items():
+        axes.plot(lengths, numbers, "o-", label=name)
+    axes.set(xscale="log", yscale="log", xlabel="tokens", ylabel="elements")
+    axes.set(title="elements stored for the backward pass (d = 16)")
+    axes.set_xticks(lengths, lengths)
+    axes.minorticks_off()
+    axes.legend(fontsize=8)
+    plt.show()
+except Exception:
+    print("A picture comes here once attention_backward works.")
+
+# %% [markdown]
+# One line grows with $T^2$, the other with $T$. Your function still makes $T \times T$ tensors, but only for a moment,
+# and for one layer at a time. FlashAttention avoids these too: it keeps $O$ and, for each query, the maximum and the
+# sum from the forward pass. With these it computes each tile of $P$ and $dS$ again, and adds the tile's part to $dQ$,
+# $dK$ and $dV$.
+
+# %% [markdown]
+# ## 5. Linear attention
 #
 # Tiled attention still computes every score. *Linear* attention ([Katharopoulos and others,
 # 2020](https://arxiv.org/abs/2006.16236)) is **another** attention, with other weights. In place of $e^{q \cdot k}$ it
@@ -456,8 +594,7 @@ plt.show()
 # [FlashAttention-2](https://arxiv.org/abs/2307.08691). Liu 2023: [ring attention](https://arxiv.org/abs/2310.01889).
 # MiniMax 2025: [MiniMax-01](https://arxiv.org/abs/2501.08313).
 #
-# FlashAttention computes the tiles again in the backward pass. That adds operations, and is still faster. On a GPU, and
-# in half precision, `F.scaled_dot_product_attention` can call it.
+# On a GPU, and in half precision, `F.scaled_dot_product_attention` can call FlashAttention, forward and backward.
 
 # %% [markdown]
 # ## How far you are

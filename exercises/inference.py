@@ -174,8 +174,10 @@ except NotImplementedError:
 # | `cache.append(keys, values)` | appends keys `(..., t, hd)` and values `(..., t, hv)` of the next `t` tokens |
 # | `cache.keys`, `cache.values` | all tokens so far, in their order: `(..., T, hd)` and `(..., T, hv)` |
 #
-# `t` may differ between calls: a question of 500 tokens is read at once (*prefill*), the answer is written token by
-# token (*decode*). The `...` stand for any dimensions, mostly `(b, h)`, which are the same in each call.
+# `t` may differ between calls, because writing has two phases. In **prefill** the model reads the whole question at
+# once, say 500 tokens, and fills the cache; in **decode** it writes the answer token by token, and each step appends
+# the keys and values of one token. The `...` stand for any dimensions, mostly `(b, h)`, which are the same in each
+# call.
 #
 # **Guess first**: a text of 100 tokens is written token by token without a cache, and every step projects all tokens so
 # far. How many tokens does `W_key` project in total?

@@ -82,6 +82,31 @@ def tiled_attention(
     return torch.cat(outputs, dim=-2)  # (..., T, hv)
 
 
+def attention_backward(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    grad_output: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Compute the gradients of scaled dot-product attention, without autograd.
+
+    queries: (..., Tq, d), keys: (..., Tk, d), values: (..., Tk, dv), without a mask.
+    grad_output: (..., Tq, dv), the gradient of the loss with respect to the output.
+    Computes the weights again from queries and keys. Returns the gradients with
+    respect to queries, keys and values, each of the shape of its tensor.
+    """
+    root = queries.shape[-1] ** 0.5
+    weights = torch.softmax(queries @ keys.transpose(-2, -1) / root, dim=-1)  # (..., Tq, Tk)
+    output = weights @ values  # (..., Tq, Tk) @ (..., Tk, dv) -> (..., Tq, dv)
+    grad_values = weights.transpose(-2, -1) @ grad_output  # (..., Tk, Tq) @ (..., Tq, dv) -> (..., Tk, dv)
+    grad_weights = grad_output @ values.transpose(-2, -1)  # (..., Tq, dv) @ (..., dv, Tk) -> (..., Tq, Tk)
+    row_sums = (grad_output * output).sum(dim=-1, keepdim=True)  # (..., Tq, 1)
+    grad_scores = weights * (grad_weights - row_sums)  # (..., Tq, Tk)
+    grad_queries = grad_scores @ keys / root  # (..., Tq, Tk) @ (..., Tk, d) -> (..., Tq, d)
+    grad_keys = grad_scores.transpose(-2, -1) @ queries / root  # (..., Tk, Tq) @ (..., Tq, d) -> (..., Tk, d)
+    return grad_queries, grad_keys, grad_values
+
+
 def linear_attention(
     queries: torch.Tensor,
     keys: torch.Tensor,

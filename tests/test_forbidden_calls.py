@@ -421,6 +421,92 @@ import numpy
 }
 
 
+BACKWARD = ("efficient_attention", "attention_backward")
+BACKWARD_DEFINITION = """
+def own_attention(q, k, v):
+    exponentials = torch.exp(q @ k.mT / q.shape[-1] ** 0.5)
+    return exponentials / exponentials.sum(-1, keepdim=True) @ v
+def leaves(*inputs):
+    return [one.detach().clone().requires_grad_() for one in inputs]
+def attention_backward(queries, keys, values, grad_output):
+    inputs = leaves(queries, keys, values)
+"""
+AUTOGRAD_ROUTES = {
+    "backward": """
+    own_attention(*inputs).backward(grad_output)
+    return tuple(one.grad for one in inputs)""",
+    "grad": """
+    return torch.autograd.grad(own_attention(*inputs), inputs, grad_output)""",
+    "under no_grad": """
+    with torch.no_grad(), torch.enable_grad():
+        return torch.autograd.grad(own_attention(*inputs), inputs, grad_output)""",
+    "the engine": """
+    output = own_attention(*inputs)
+    engine = torch.autograd.Variable._execution_engine
+    return engine.run_backward(
+        (output,), (grad_output,), False, False, tuple(inputs), allow_unreachable=True, accumulate_grad=False
+    )""",
+    "vjp": """
+    return torch.func.vjp(own_attention, queries, keys, values)[1](grad_output)""",
+    "func.grad": """
+    loss = lambda q, k, v: (own_attention(q, k, v) * grad_output).sum()
+    return torch.func.grad(loss, argnums=(0, 1, 2))(queries, keys, values)""",
+    "jacrev": """
+    loss = lambda q, k, v: (own_attention(q, k, v) * grad_output).sum()
+    return torch.func.jacrev(loss, argnums=(0, 1, 2))(queries, keys, values)""",
+    "forward mode": """
+    loss = lambda q, k, v: (own_attention(q, k, v) * grad_output).sum()
+    return torch.func.jacfwd(loss, argnums=(0, 1, 2))(queries, keys, values)""",
+    "functional": """
+    return torch.autograd.functional.vjp(own_attention, (queries, keys, values), grad_output)[1]""",
+    "a checkpoint": """
+    from torch.utils.checkpoint import checkpoint
+    output = checkpoint(own_attention, *inputs, use_reentrant=False)
+    return torch.autograd.grad(output, inputs, grad_output)""",
+    "another thread": """
+    found = []
+    thread = threading.Thread(
+        target=lambda: found.extend(torch.autograd.grad(own_attention(*inputs), inputs, grad_output))
+    )
+    thread.start()
+    thread.join()
+    return tuple(found)""",
+    "a node of softmax": """
+    scores = leaves(queries @ keys.mT / queries.shape[-1] ** 0.5)[0]
+    weights = torch.softmax(scores, dim=-1)
+    d_scores = weights.grad_fn(grad_output @ values.mT) / queries.shape[-1] ** 0.5
+    weights = weights.detach()
+    return d_scores @ keys, d_scores.mT @ queries, weights.mT @ grad_output""",
+    "the derivative of softmax": """
+    weights = torch.softmax(queries @ keys.mT / queries.shape[-1] ** 0.5, dim=-1)
+    d_weights = grad_output @ values.mT
+    d_scores = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, weights.dtype) / queries.shape[-1] ** 0.5
+    return d_scores @ keys, d_scores.mT @ queries, weights.mT @ grad_output""",
+}
+OWN_BACKWARD = """
+    weights = torch.softmax(queries @ keys.mT / queries.shape[-1] ** 0.5, dim=-1)
+    row_sums = (grad_output * (weights @ values)).sum(dim=-1, keepdim=True)
+    d_scores = weights * (grad_output @ values.mT - row_sums) / queries.shape[-1] ** 0.5
+    return d_scores @ keys, d_scores.mT @ queries, weights.mT @ grad_output"""
+RIGHT_BACKWARDS = {
+    "inputs that require gradients": f"""
+    queries, keys, values = inputs{OWN_BACKWARD}""",
+    "under no_grad": OWN_BACKWARD.replace("\n", "\n    ").replace(
+        "\n        weights =",
+        """
+    with torch.no_grad():
+        weights =""",
+        1,
+    ),
+    "compared with autograd in the cell": f"""{OWN_BACKWARD}
+q, k, v = leaves(torch.ones(2, 3), torch.eye(2, 3), torch.eye(2))
+for one, other in zip(
+    attention_backward(q, k, v, torch.ones(2, 2)), torch.autograd.grad(own_attention(q, k, v).sum(), (q, k, v))
+):
+    torch.testing.assert_close(one, other)""",
+}
+
+
 def marked(marker, where, code):
     unit, exercise = where
     return marker.grade("typed.ipynb", alone(unit, **{exercise: IMPORTS + code}), unit).exercise(exercise)
@@ -438,6 +524,19 @@ def test_calls_of_the_librarys_softmax_are_detected(marker, code):
     exercise = marked(marker, SOFTMAX, code)
     assert (exercise.status, exercise.score) == ("forbidden", 0), exercise
     assert "a library's softmax" in exercise.message
+
+
+@pytest.mark.parametrize("code", AUTOGRAD_ROUTES.values(), ids=AUTOGRAD_ROUTES)
+def test_autograd_is_detected(marker, code):
+    exercise = marked(marker, BACKWARD, BACKWARD_DEFINITION + code.removeprefix("\n"))
+    assert (exercise.status, exercise.score) == ("forbidden", 0), exercise
+    assert "It calls autograd" in exercise.message
+
+
+@pytest.mark.parametrize("code", RIGHT_BACKWARDS.values(), ids=RIGHT_BACKWARDS)
+def test_a_backward_pass_without_autograd_is_right(marker, code):
+    exercise = marked(marker, BACKWARD, BACKWARD_DEFINITION + code.removeprefix("\n"))
+    assert (exercise.status, exercise.score) == ("passed", exercise.max_score), exercise
 
 
 @pytest.mark.parametrize(("where", "code"), RIGHT.values(), ids=RIGHT)

@@ -211,6 +211,7 @@ PUBLISHED = {
         "online_softmax": "test_two_blocks",
         "merge_states": "test_one_query",
         "tiled_attention": "test_two_blocks",
+        "attention_backward": "test_two_keys",
         "linear_attention": "test_two_tokens",
     },
     "inference": {

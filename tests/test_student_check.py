@@ -455,6 +455,43 @@ def test_forbidden_calls_are_detected_by_any_route():
         assert "It calls a library's softmax" in printed
 
 
+BACKWARD = """\
+def attention_backward(queries, keys, values, grad_output):
+    root = queries.shape[-1] ** 0.5
+    weights = torch.softmax(queries @ keys.mT / root, dim=-1)
+    d_weights = grad_output @ values.mT
+    d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True)) / root
+    return d_scores @ keys, d_scores.mT @ queries, weights.mT @ grad_output
+"""
+
+
+def test_autograd_is_detected():
+    routes = {
+        "backward": "output.backward(grad_output)\n    return q.grad, k.grad, v.grad",
+        "grad": "return torch.autograd.grad(output, (q, k, v), grad_output)",
+        "func": "return torch.func.vjp(lambda *of: (of[0] @ of[1].mT).softmax(-1) @ of[2], q, k, v)[1](grad_output)",
+    }
+    definition, root = BACKWARD.splitlines()[:2]
+    start = f"""{definition}
+{root}
+    q, k, v = (one.detach().clone().requires_grad_() for one in (queries, keys, values))
+    output = (q @ k.mT / root).softmax(-1) @ v
+    """
+    for body in routes.values():
+        printed, score = Notebook("efficient_attention", attention_backward=start + body).check("attention_backward")
+        assert score == 0
+        assert "It calls autograd" in printed
+    printed, score = Notebook("efficient_attention", attention_backward=BACKWARD).check("attention_backward")
+    assert (score, "autograd" in printed) == (6, False)
+
+
+def test_one_wrong_result_of_three_fails_its_own_example_only():
+    wrong = BACKWARD.replace("d_scores.mT @ queries", "d_scores.mT @ queries * root")
+    printed, score = Notebook("efficient_attention", attention_backward=wrong).check("attention_backward")
+    assert [line.split()[0] for line in printed.splitlines() if "any shapes." in line] == ["passed", "passed", "FAILED"]
+    assert score == 3
+
+
 TOO_EVEN = """\
 def scaled_dot_product_attention(queries, keys, values):
     print("noise")

@@ -60,10 +60,13 @@ def difference(
 ) -> str | None:
     """Return a message if a value differs from the expected one, else None.
 
-    expected: an `Expected` tensor, or a tuple of them. describe_value: names the type and shape of a value.
+    expected: an `Expected` tensor, a tuple of them, or None, which accepts any value.
+    describe_value: names the type and shape of a value.
     describe_elements: says how two tensors of one shape differ; its third argument is true where they are close.
     tolerance: used instead of the expected values' own. what: the subject of the message.
     """
+    if expected is None:
+        return None
     if isinstance(expected, tuple):
         if not isinstance(actual, tuple | list) or len(actual) != len(expected):
             return f"{what} is {describe_value(actual)}; {len(expected)} tensors are expected."
@@ -208,7 +211,8 @@ def golden(values: Any) -> Expected:
 def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, what: str = "The result") -> None:
     """Raise Mismatch unless `actual` is a tensor with the expected shape and values, or a tuple of such tensors.
 
-    expected: an `Expected`, or a tuple of them; anything else has no tolerance and raises TypeError.
+    expected: an `Expected`, or a tuple of them, in which None accepts any value. Anything else has no tolerance and
+    raises TypeError.
     """
     if not _says_how_close(expected):
         raise TypeError(
@@ -224,7 +228,9 @@ def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, 
 
 
 def _says_how_close(expected: Any) -> bool:
-    return isinstance(expected, Expected) or (isinstance(expected, tuple) and all(map(_says_how_close, expected)))
+    if isinstance(expected, tuple):
+        return all(one is None or _says_how_close(one) for one in expected)
+    return isinstance(expected, Expected)
 
 
 def assert_equal(actual: Any, expected: Any, *, what: str = "The result") -> None:
@@ -269,6 +275,11 @@ def identical(one: Any, other: Any) -> bool:
 def any_identical(results: Sequence[Any]) -> bool:
     """Return whether any two of the results are identical tensors."""
     return any(identical(one, other) for one, other in combinations(results, 2))
+
+
+def only(expected: Any, *positions: int) -> Any:
+    """Return the tuple of expected results with None at all other positions, so that any result is right there."""
+    return tuple(one if at in positions else None for at, one in enumerate(expected))
 
 
 def row(actual: Any, number: int) -> Any:

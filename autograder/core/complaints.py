@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, MIXED
-from .library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
+from .library_calls import AUTOGRAD, LIBRARY_ATTENTION, LIBRARY_SOFTMAX
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
@@ -14,6 +14,7 @@ _NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than hal
 _OF_LIBRARIES = {
     LIBRARY_SOFTMAX: "a library's softmax, or a part of one such as logsumexp",
     LIBRARY_ATTENTION: "a library's attention",
+    AUTOGRAD: "autograd, as `.backward()`, torch.autograd and torch.func do",
 }
 _OF_DEVICES = {
     MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere. Make it "

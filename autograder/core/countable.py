@@ -361,7 +361,7 @@ def _is_marked(name: str) -> bool:
 
 
 def _is_in_python(func: Any) -> bool:
-    """Return whether a kernel written in Python replaces PyTorch's own; those of `library_calls` only record."""
+    """Return whether a kernel written in Python replaces PyTorch's own; those of `library_recorders` only record."""
     if library_of(name_of(func)):
         return False
     kernels = torch._C._dispatch_dump(func.name()).splitlines()

@@ -28,6 +28,8 @@ Runs = Callable[[Callable[[Backend], Backend]], None]
 
 BIASES = "biases"
 """The value of the aspect `gradients` if the test inspects only those of biases."""
+ONLY = "only"
+"""The positions of the inspected results of each call, if a test does not inspect all of several."""
 _MOST_EXPENSIVE = Cost(1 << 62, *(Maximum(1 << 62),) * 3)
 _UNCOUNTABLE = Cost(uncounted=Maximum(1, OPERATOR))
 _ERRORS = ("ValueError", "AssertionError", "KeyError", "TypeError", "IndexError", "RuntimeError", "NotImplementedError")
@@ -66,11 +68,17 @@ def fails(run: Runs, change: Change, error: str = "") -> bool:
     return False
 
 
-def infer_aspects(run: Runs, calls: int) -> dict[str, Any]:
-    """Return the aspects that a hidden test inspects, each with its details. calls: the number of calls it makes."""
+def infer_aspects(run: Runs, calls: int, results: int = 1) -> dict[str, Any]:
+    """Return the aspects that a hidden test inspects, each with its details.
+
+    calls: the number of calls it makes. results: the number of results of each call, 1 if calls differ in it.
+    """
     aspects: dict[str, Any] = {}
     if fails(run, _moved_values(1.0)):
         aspects["value"] = _closeness(run)
+        inspected = [at for at in range(results) if results > 1 and fails(run, _moved_result(at))]
+        if 0 < len(inspected) < results:
+            aspects[ONLY] = inspected
     elif calls > 1 and fails(run, _last_call_moved(calls)):
         aspects["steady"] = True
     if fails(run, _of_gradients(lambda gradient: None)):
@@ -119,6 +127,16 @@ def _moved_values(amount: float, *, in_tolerances: bool = False) -> Change:
             return result
         step = amount * tolerance_of(operation) if in_tolerances else amount
         return replace(result, value=_moved(result.value, step))
+
+    return change
+
+
+def _moved_result(position: int) -> Change:
+    def change(operation: Operation[Any], result: Any) -> Any:
+        if not isinstance(operation, Call):
+            return result
+        value = [_moved(one, 1.0) if at == position else one for at, one in enumerate(result.value)]
+        return replace(result, value=tuple(value))
 
     return change
 

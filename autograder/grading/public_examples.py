@@ -24,7 +24,7 @@ from ..student_check import example_steps
 from ..student_check.mistake_signatures import value_sums
 from ..student_check.run_examples import new_notebook_state
 from .examiner import candidate_bench
-from .infer_aspects import accepted_errors, infer_aspects
+from .infer_aspects import ONLY, accepted_errors, infer_aspects
 from .released_steps import INSTEAD, Answered, SeededCases, SeededInputs, SeededReference, StepWriter, as_json, name_of
 from .verify_solutions import FAILURES, SolutionFails, failure_message
 
@@ -63,7 +63,7 @@ def example(unit: str, test: HiddenTest) -> dict[str, Any] | None:
     if key not in tests_instead and runs.shows_a_hidden_case(answered):
         return None
     calls = [one for one in answered if isinstance(one.operation, Call)]
-    aspects = infer_aspects(runs, len(calls))
+    aspects = infer_aspects(runs, len(calls), _number_of_results(calls))
     if "steady" in aspects and len({_shape_of(one) for one in calls}) > 1:
         aspects = {**aspects, "value": None}  # the test compares results of several shapes
         del aspects["steady"]
@@ -73,7 +73,7 @@ def example(unit: str, test: HiddenTest) -> dict[str, Any] | None:
     ):
         return None
     steps = StepWriter(runs.inputs, aspects, errors).steps(answered)
-    written = {**about, "looks_at": sorted(aspects), "steps": steps}
+    written = {**about, "looks_at": sorted(aspects.keys() - {ONLY}), "steps": steps}
     if any(isinstance(one.operation, LoadParameters) and not one.operation.exactly for one in answered):
         answered = runs.recorded(has_biases=False)  # draws its inputs again
         unbiased = StepWriter(runs.inputs, aspects, errors).steps(answered)
@@ -202,6 +202,13 @@ def _dtype_of(result: Any) -> str:
     value = result.value if isinstance(result, Observation) else None
     first = value[0] if isinstance(value, tuple) else value
     return name_of(first.dtype) if isinstance(first, torch.Tensor) else ""
+
+
+def _number_of_results(calls: Sequence[Answered]) -> int:
+    """Return the number of results of each call; 1 if calls differ in it."""
+    values = [getattr(one.result, "value", None) for one in calls]
+    numbers = {len(value) if isinstance(value, tuple | list) else 1 for value in values}
+    return numbers.pop() if len(numbers) == 1 else 1
 
 
 def _shape_of(answered: Answered) -> tuple[int, ...]:

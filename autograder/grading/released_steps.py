@@ -31,7 +31,7 @@ from ..core.operations import (
 from ..errors import UserError
 from ..graders.fixtures import Cases, Reference
 from ..student_check.written_values import are_thousandths, draw_values, identity, pack_numbers, pack_thousandths
-from .infer_aspects import BIASES, tolerance_of
+from .infer_aspects import BIASES, ONLY, tolerance_of
 
 T = TypeVar("T")
 Rule = list[float]
@@ -189,6 +189,7 @@ class StepWriter:
             step["dtype"] = answered.dtype
         if self.aspects.keys() & {"value", "steady"}:
             step |= {"result": self._value(result.value, decimals), "close": close}
+            step |= {ONLY: self.aspects[ONLY]} if ONLY in self.aspects else {}
         if call.cotangents is not None and self.aspects.keys() & {"gradients", "arrival", "finite"}:
             step["cotangents"] = [self._value(one) for one in call.cotangents]
             if "gradients" in self.aspects:

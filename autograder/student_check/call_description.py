@@ -10,7 +10,7 @@ import torch
 from ..core.arguments import insert_instances
 from ..core.comparison import close_elements
 from .example_steps import Call
-from .written_values import decode_value
+from .written_values import decode_value, inspected_result
 
 _LONGEST_ARGUMENT = 60
 _MOST_PARTS = 6
@@ -103,7 +103,7 @@ def compare_matrices(call: Call | None) -> MatrixComparison | None:
     """Return the first matrix in which the call's result differs; None if no matrix can be shown."""
     if call is None or "result" not in call.step:
         return None
-    pairs: list[tuple[Any, Any]] = [(call.value, decode_value(call.step["result"]))]
+    pairs: list[tuple[Any, Any]] = [(call.value, inspected_result(call.step))]
     if isinstance(pairs[0][1], tuple) and isinstance(call.value, tuple | list):
         pairs = list(zip(call.value, pairs[0][1], strict=False))
     for own, right in pairs:

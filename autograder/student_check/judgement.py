@@ -39,7 +39,7 @@ from ..core.judgement import (
 from ..core.lost_aspects import OF_COUNTING
 from .example_steps import COMES_FIRST, Call, StepRunner, judge_hunt_input
 from .mistake_signatures import is_near, value_sums
-from .written_values import decode_value
+from .written_values import decode_value, inspected_result
 
 _USUAL = 1e-4
 """Tolerance of an example that states none."""
@@ -168,7 +168,7 @@ def is_stub(error: BaseException) -> bool:
 
 
 def _value(call: Call) -> None:
-    right, close = decode_value(call.step["result"]), call.step.get("close", _USUAL)
+    right, close = inspected_result(call.step), call.step.get("close", _USUAL)
     if isinstance(right, tuple | torch.Tensor):
         assert_close(call.value, as_expected(right, close))
     else:

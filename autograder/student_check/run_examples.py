@@ -18,7 +18,7 @@ from ..core.comparison import Mismatch
 from ..core.complaints import explain_error
 from ..core.faults import StudentFault, is_cell
 from ..core.judgement import Points, TestShare, distribute
-from ..core.library_calls import library_of, record, take_recorded
+from ..core.library_calls import library_of, library_of_function, record, take_recorded
 from ..core.lost_aspects import OF_COUNTING, OF_FORM, OF_VALUE
 from ..core.run_trace import OperatorMode, name_of
 from .example_steps import COMES_FIRST, Call, StepRunner, hunts
@@ -266,8 +266,8 @@ def new_notebook_state() -> Iterator[None]:
         torch.set_rng_state(state)
 
 
-def _record(name: str) -> None:
-    if library := library_of(name):
+def _record(library: str | None) -> None:
+    if library:
         record(library)
 
 
@@ -275,7 +275,7 @@ class _OperatorRecorder(OperatorMode):
     """Records the libraries of operators, including those that autograd and methods of tensors call."""
 
     def operate(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        _record(name_of(func))
+        _record(library_of(name_of(func)))
         return super().operate(func, args, kwargs)
 
 
@@ -285,7 +285,7 @@ class _FunctionRecorder(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        _record(getattr(func, "__name__", ""))
+        _record(library_of_function(func))
         return func(*args, **(kwargs or {}))
 
 

@@ -3,12 +3,14 @@
 import base64
 import random
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from statistics import NormalDist
 from typing import Any
 
 import torch
+
+from ..core.comparison import only
 
 DRAWN_DIGITS = 3
 USUAL = "float32"
@@ -88,6 +90,12 @@ def _without_usual_dtype(plain: Any) -> Any:
 def expand_steps(steps: Sequence[Any]) -> list[Any]:
     """Return the steps that `shorten_steps` shortened."""
     return [steps[step["again"]] if "again" in step else step for step in steps]
+
+
+def inspected_result(step: Mapping[str, Any]) -> Any:
+    """Return the right result of a step, with None for those of several results that the test does not inspect."""
+    right = decode_value(step["result"])
+    return only(right, *step["only"]) if "only" in step else right
 
 
 def decode_value(plain: Any) -> Any:

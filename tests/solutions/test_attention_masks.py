@@ -1,6 +1,7 @@
 """Unit 5's solutions against formulas in plain loops, and against PyTorch's own attention."""
 
 import math
+import warnings
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from solutions import attention_masks as unit5
+from tests import REPOSITORY
 
 from . import formulas
 from .drawing import array, assert_close, batches, draws, leading, sizes
@@ -189,3 +191,21 @@ def test_CrossAttention_and_the_librarys(draw, b, tokens, others, d_context, num
         expected = right[other][:, : own[name].shape[1]] if own[name].dim() == 2 else right[other]
         size = (size_of(x) * size_of(context) * weights_of(module)) ** 4 * math.prod(context.shape)
         assert_close(own[name], expected.double(), draw.dtype, scale=size)
+
+
+def test_the_listing_of_flex_attention_gives_what_the_text_says():
+    text = (REPOSITORY / "exercises" / "attention_masks.py").read_text()
+    listing = text.partition("# ```python\n")[2].partition("# ```\n")[0]
+    code = "\n".join(line.removeprefix("#").removeprefix(" ") for line in listing.splitlines())
+    heads, tokens, width = 4, 7, 5
+    generator = torch.Generator().manual_seed(0)
+    queries, keys, values = torch.randn(3, 2, heads, tokens, width, generator=generator).unbind()
+    names = {"alibi_bias": unit5.alibi_bias, "num_heads": heads, "T": tokens, "torch": torch}
+    names |= {"queries": queries, "keys": keys, "values": values}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(code, names)
+    scores = queries @ keys.mT / math.sqrt(width) + unit5.alibi_bias(heads, tokens)
+    hidden = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)
+    right = scores.masked_fill(hidden, -torch.inf).softmax(-1) @ values
+    assert torch.allclose(names["output"], right, atol=1e-6)

@@ -177,3 +177,39 @@ def _(queries, keys, values, causal=False):
         for t, (m, n) in enumerate(out)
     ]
     return torch.stack(rows, dim=-2)
+
+
+# attention_backward
+
+
+@rewritten("row_sums_forgotten")
+def _(queries, keys, values, grad_output):
+    p = F.softmax(torch.matmul(queries, keys.mT) * queries.size(-1) ** -0.5, -1)
+    ds = torch.mul(p, torch.matmul(grad_output, values.mT)) * queries.size(-1) ** -0.5
+    return torch.matmul(ds, keys), torch.matmul(ds.mT, queries), torch.matmul(p.mT, grad_output)
+
+
+@rewritten("keys_gradient_not_scaled")
+def _(queries, keys, values, grad_output):
+    p = torch.einsum("...id,...jd->...ij", queries, keys).div(queries.size(-1) ** 0.5).softmax(-1)
+    dp = torch.einsum("...iv,...jv->...ij", grad_output, values)
+    ds = p * dp - p * (p * dp).sum(-1, keepdim=True)
+    dq = torch.einsum("...ij,...jd->...id", ds, keys) / queries.size(-1) ** 0.5
+    return dq, torch.einsum("...ij,...id->...jd", ds, queries), torch.einsum("...ij,...iv->...jv", p, grad_output)
+
+
+@unlisted("attention_backward")
+def _(queries, keys, values, grad_output):
+    p = torch.softmax(queries @ keys.mT / queries.shape[-1] ** 0.5, dim=-1)
+    dp = grad_output @ values.mT
+    ds = p * (dp - 0.5 * (p * dp).sum(-1, keepdim=True)) / queries.shape[-1] ** 0.5
+    return ds @ keys, ds.mT @ queries, p.mT @ grad_output
+
+
+@right("attention_backward")
+def _(queries, keys, values, grad_output):
+    scaled = keys / keys.shape[-1] ** 0.5
+    p = (queries @ scaled.mT).softmax(-1)
+    d = torch.einsum("...qv,...qv->...q", grad_output, p @ values)
+    ds = p * (grad_output @ values.mT) - p * d.unsqueeze(-1)
+    return ds @ scaled, (ds.mT @ queries) / keys.shape[-1] ** 0.5, p.mT @ grad_output

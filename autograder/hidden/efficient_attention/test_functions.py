@@ -2,7 +2,8 @@
 
 import torch
 
-from autograder.core.comparison import TOLERANCE, Mismatch, assert_close, golden
+from autograder.core.comparison import LARGE_LOGITS, TOLERANCE, Mismatch, assert_close, golden, only
+from autograder.core.library_calls import AUTOGRAD, LIBRARY_ATTENTION
 from autograder.graders import contracts, memory_limit
 from autograder.graders.statements import (
     assert_costs_no_more,
@@ -365,6 +366,73 @@ class TestTiledAttention(contracts.Graders):
         "The result and all intermediate tensors are on the inputs' device, causal or not.", each=BOTH
     )
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs, causal or not.", each=BOTH)
+
+
+@contracts.exercise("attention_backward", forbids=[AUTOGRAD, LIBRARY_ATTENTION])
+class TestAttentionBackward(contracts.Graders):
+    SIZES = ((5, 7, 6, 3), (4, 4, 3, 3), (6, 2, 5, 5), (1, 3, 3, 2), (3, 1, 5, 4), (5, 5, 5, 5))
+
+    def draw(self, rng, *sizes, scale=1.0):
+        *leading, Tq, Tk, d, dv = sizes or (2, 5, 7, 6, 3)
+        queries, keys = rng.randn(*leading, Tq, d, scale=scale), rng.randn(*leading, Tk, d)
+        return queries, keys, rng.randn(*leading, Tk, dv), rng.randn(*leading, Tq, dv)
+
+    def assert_one(self, student, reference, rng, position):
+        """Check one of the three gradients for all sizes."""
+
+        def check(args):
+            right = reference.attention_backward(*args)
+            self.assert_right(student.attention_backward(*args), only(right, position))
+
+        in_each([self.draw(rng, *sizes, scale=1.5) for sizes in self.SIZES], check)
+
+    @contracts.points(2, public=True)
+    def test_two_keys(self, student):
+        """One query [2, 0], keys [1, 0] and [1, 4], values 3 and 9, gradient 1: dQ is [0, 4.2426]; dK is -2.1213 and
+        2.1213 in its first column and 0 in the second; dV is 0.5 twice."""
+        queries, keys = torch.tensor([[2.0, 0.0]]), torch.tensor([[1.0, 0.0], [1.0, 4.0]])
+        found = student.attention_backward(queries, keys, torch.tensor([[3.0], [9.0]]), torch.tensor([[1.0]]))
+        right = [[0.0, 4.2426]], [[-2.1213, 0.0], [2.1213, 0.0]], [[0.5], [0.5]]
+        assert_close(found, tuple(map(golden, right)))
+
+    @contracts.points(3, essential=True)
+    def test_values(self, student, reference, rng):
+        """The third result is dV, the weights transposed times the gradient of the output, for any shapes."""
+        self.assert_one(student, reference, rng, 2)
+
+    @contracts.points(3, essential=True)
+    def test_queries(self, student, reference, rng):
+        """The first result is dQ, the gradient of the scores times the keys, scaled, for any shapes."""
+        self.assert_one(student, reference, rng, 0)
+
+    @contracts.points(3, essential=True)
+    def test_keys(self, student, reference, rng):
+        """The second result is dK, the gradient of the scores transposed times the queries, scaled, for any shapes."""
+        self.assert_one(student, reference, rng, 1)
+
+    test_any_leading_dimensions = contracts.agree(
+        "Each sequence and each head is computed on its own.",
+        [(2, 5, 7, 6, 3), (3, 3, 3, 3, 3), (2, 3, 4, 6, 5, 2), (2, 1, 2, 1, 3, 1)],
+        weight=1,
+        public=True,
+    )
+
+    @contracts.points(1)
+    def test_large_scores(self, student, reference, rng):
+        """Scores above 100, or below -100, cause no overflow."""
+        for root in (12.0, -12.0):
+            queries, keys, values, grad_output = self.draw(rng, 5, 7, 6, 3)
+            first = torch.arange(6) == 0
+            queries = torch.where(first, 12.0, queries)
+            keys = torch.where(first, root * 6**0.5, keys)  # adds 144 to all scores, or takes it off
+            self.assert_agree(student, reference, queries, keys, values, grad_output, tolerance=LARGE_LOGITS)
+
+    test_float64_stays_exact = contracts.float64(
+        "For float64 inputs all three have float64 precision.", of=(5, 7, 64, 3)
+    )
+    test_inputs_are_unchanged = contracts.unchanged("None of the four inputs is modified.")
+    test_follows_device = contracts.device("The results and all intermediate tensors are on the inputs' device.")
+    test_dtype_is_kept = contracts.dtype("The results have the dtype of the inputs.")
 
 
 @contracts.exercise("linear_attention", forbids=())

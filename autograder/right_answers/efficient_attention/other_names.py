@@ -47,6 +47,15 @@ def tiled_in_other_names(q, k, v, size, hide_the_future=False):
     return torch.cat(rows, dim=-2)
 
 
+@right_answer("attention_backward")
+def backward_in_other_names(q, k, v, do):
+    """other names for all arguments"""
+    p = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
+    dp = do @ v.mT
+    ds = p * (dp - (p * dp).sum(dim=-1, keepdim=True)) / q.shape[-1] ** 0.5
+    return ds @ k, ds.mT @ q, p.mT @ do
+
+
 @right_answer("linear_attention")
 def linear_in_other_names(q, k, v, hide_the_future=False):
     """other names for all arguments"""

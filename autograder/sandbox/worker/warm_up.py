@@ -16,7 +16,7 @@ import torch
 
 from ...core.arguments import Arguments
 from ...core.bench import Bench, Operation
-from ...core.library_calls import observe_functions, observe_operators
+from ...core.library_recorders import observe_functions, observe_operators
 from ...core.operations import Build, Call, KindOf, ProbeDevice
 from ...core.packing import Tensors
 from . import global_state, protocol
