@@ -196,6 +196,8 @@ PUBLISHED = {
         "attention_with_sinks": "test_two_tokens",
         "document_mask": "test_two_documents",
         "swiglu": "test_one_token",
+        "paged_attention": "test_three_tokens",
+        "accept_draft": "test_refused_token",
     },
     "tiny_language_model": {
         "sinusoidal_positions": "test_three_positions",

@@ -48,3 +48,23 @@ def documents_in_other_names(ids):
 def gate_in_other_names(v, a, b, c):
     """other names for all arguments"""
     return (F.silu(v @ a.T) * (v @ b.T)) @ c.T
+
+
+@right_answer("paged_attention")
+def pages_in_other_names(q, k, v, table, n):
+    """other names for all arguments"""
+    t = torch.arange(n, device=table.device)
+    at = table[t // k.shape[1]], t % k.shape[1]
+    w = torch.softmax(torch.einsum("hd,thd->ht", q, k[at]) / q.shape[-1] ** 0.5, dim=-1)
+    return torch.einsum("ht,thd->hd", w, v[at])
+
+
+@right_answer("accept_draft")
+def draft_in_other_names(q, p, x, u):
+    """other names for all arguments"""
+    k = torch.arange(len(x), device=x.device)
+    m = int(torch.cumprod((u < p[k, x] / q[k, x]).int(), dim=0).sum())
+    if m == len(x):
+        return m, p[m]
+    r = (p[m] - q[m]).clamp(min=0)
+    return m, r / r.sum()
