@@ -403,8 +403,9 @@ show(
 # A decoding step reads all weights of a large model from memory, for a single token of each text. With few texts this
 # takes most of its time. So a pass over five tokens, like a small prefill, takes hardly longer: it reads the same
 # weights. **Speculative decoding** makes use of that ([Leviathan and others, 2023](https://arxiv.org/abs/2211.17192),
-# [Chen and others, 2023](https://arxiv.org/abs/2302.01318)): a small **draft** model decodes $n$ tokens, then the large **target** model
-# reads all of them in one pass. That gives its distribution at each of the $n$ positions, and at the one after them.
+# [Chen and others, 2023](https://arxiv.org/abs/2302.01318)): a small **draft** model decodes $n$ tokens, then the large
+# **target** model reads all of them in one pass. That gives its distribution at each of the $n$ positions, and at the
+# one after them.
 #
 # Which of the drafted tokens may stay? Token $x_i$ was drawn from the draft's distribution $q_i$, and the target's is
 # $p_i$. With a number $u_i$, drawn evenly between 0 and 1, it is accepted if

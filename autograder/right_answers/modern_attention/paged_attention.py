@@ -67,3 +67,16 @@ def positions_on_the_cpu(query, key_pages, value_pages, block_table, length):
     pages, slots = block_table[tokens // key_pages.shape[1]], tokens % key_pages.shape[1]
     scores = torch.einsum("thd,hd->th", key_pages[pages, slots], query) / math.sqrt(query.shape[-1])
     return torch.einsum("th,thd->hd", scores.softmax(0), value_pages[pages, slots])
+
+
+@right_answer("paged_attention")
+def empty_slots_replaced_and_hidden(query, key_pages, value_pages, block_table, length):
+    """the whole table read, what is not the text's replaced by zeros, and its scores by -inf"""
+    page, h, hd = key_pages.shape[1:]
+    hidden = torch.arange(len(block_table) * page, device=query.device) >= length
+    keys, values = (
+        torch.where(hidden[:, None, None], 0, pages[block_table.clamp(min=0)].view(-1, h, hd))
+        for pages in (key_pages, value_pages)
+    )
+    scores = torch.einsum("hd,thd->ht", query * hd**-0.5, keys).masked_fill(hidden, -torch.inf)
+    return torch.einsum("ht,thd->hd", scores.softmax(dim=-1), values)
