@@ -123,10 +123,11 @@ def paged_attention(
     page, hd = key_pages.shape[1], query.shape[-1]
     tokens = torch.arange(length, device=block_table.device)  # (length,)
     pages, slots = block_table[tokens // page], tokens % page  # (length,) each
-    keys, values = key_pages[pages, slots], value_pages[pages, slots]  # (length, h, hd) each
-    scores = torch.einsum("hd,thd->ht", query, keys) / hd**0.5  # (h, length)
+    keys = key_pages[pages, slots].transpose(0, 1)  # (length, h, hd) -> (h, length, hd)
+    values = value_pages[pages, slots].transpose(0, 1)
+    scores = query[:, None] @ keys.mT / hd**0.5  # (h, 1, hd) @ (h, hd, length) -> (h, 1, length)
     weights = torch.softmax(scores, dim=-1)
-    return torch.einsum("ht,thd->hd", weights, values)
+    return (weights @ values)[:, 0]  # (h, 1, length) @ (h, length, hd) -> (h, 1, hd) -> (h, hd)
 
 
 def accept_draft(

@@ -12,10 +12,9 @@ def pages_joined_and_cut(query, key_pages, value_pages, block_table, length):
     """whole pages side by side, cut to the length"""
     needed = math.ceil(length / key_pages.shape[1])
     used = block_table[:needed]
-    keys = key_pages[used].flatten(0, 1)[:length].transpose(0, 1)
-    values = value_pages[used].flatten(0, 1)[:length].transpose(0, 1)
-    scores = query.unsqueeze(1) @ keys.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    return (scores.softmax(-1) @ values).squeeze(1)
+    keys, values = key_pages[used].flatten(0, 1)[:length], value_pages[used].flatten(0, 1)[:length]
+    scores = torch.einsum("hd,thd->ht", query, keys) / math.sqrt(query.shape[-1])
+    return torch.einsum("ht,thd->hd", scores.softmax(-1), values)
 
 
 @right_answer("paged_attention")
