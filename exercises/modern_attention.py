@@ -10,7 +10,9 @@
 # 3. **sinks**, which let a head attend to nothing;
 # 4. **document masks**, which keep packed documents apart;
 # 5. **a gated MLP**, SwiGLU;
-# 6. **latent attention**, whose cache has one short vector for each token.
+# 6. **latent attention**, whose cache has one short vector for each token;
+# 7. **a cache in pages**, which a server shares among many texts;
+# 8. **speculative decoding**, in which a small model drafts and a large one decides.
 #
 # At the end a block with your norm, scores, mask and MLP learns to count, and you see what its largest score does.
 #
@@ -490,6 +492,174 @@ show(
 )
 
 # %% [markdown]
+# ## 7. A cache in pages
+#
+# A model that answers a prompt works in two phases. In the **prefill** all tokens of the prompt go through the model in
+# one pass, and their keys and values go into the cache (unit 6). In each step of the **decode** one new token goes
+# through: its single query attends to everything cached, and the model writes the next token.
+#
+# A server decodes many texts at the same time, and nobody knows how long each will be. A cache in one piece must be
+# reserved at full length, say for 2048 tokens, and most of it stays empty. [Kwon and others,
+# 2023](https://arxiv.org/abs/2309.06180) found that earlier servers used only 20 to 38 % of their cache for tokens.
+# Their server, vLLM, cuts the cache into **pages** of a fixed number of tokens, by default 16, and a text gets another
+# page only when its last one is full. A page can be anywhere in memory, so each text has a **block table**, which lists
+# its pages in order. Three tokens `a b c` in pages of two, with the table `2 0 -1`:
+#
+#     page 0:  c  .       the text's second page: one slot is still empty
+#     page 1:  x  y       belongs to another text
+#     page 2:  a  b       the text's first page
+#
+# Token $t$ is in page `block_table[t // page]`, in slot `t % page`. You write attention for one decoding step, for each
+# head on its own:
+#
+# $$\text{output} = \sum_{t < \text{length}} \alpha_t \, v_t, \qquad
+# \alpha = \operatorname{softmax}_t \left(\frac{q \cdot k_t}{\sqrt{hd}}\right)$$
+#
+# With the scores 0, 1 and 2 and the values 1, 2 and 4 the result is `3.2405`. An entry of -1 in the table stands for a
+# page that the text does not have yet. Slots that nobody has written can hold anything, even NaN, and a weight of 0
+# does not remove a NaN, because $0 \cdot \text{NaN}$ is NaN.
+#
+# **Guess first**: a text of 100 tokens is stored in pages of 16. How many of its slots are empty?
+
+# %%
+guess("empty_slots", ...)
+
+# %% exercise="paged_attention" points=5
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Any numbers of heads and pages, pages of any size, also of one token. The last page may be full or not.
+# - Pages in any order. A page may be in the tables of two texts, or twice in one table.
+# - Entries of the table that are not needed are -1. Slots of no token hold NaN or other numbers, and neither the result
+#   nor a gradient has NaN.
+#
+# </details>
+
+# %%
+show(
+    lambda: paged_attention(
+        torch.tensor([[1.0]]),
+        torch.tensor([[2.0, 7.0], [8.0, 9.0], [0.0, 1.0]]).view(3, 2, 1, 1),
+        torch.tensor([[4.0, 70.0], [80.0, 90.0], [1.0, 2.0]]).view(3, 2, 1, 1),
+        torch.tensor([2, 0, -1]),
+        3,
+    )
+)
+
+# %% [markdown]
+# Here the same tokens are stored twice: in one piece, and in pages that stand in memory in reverse order. Attention is
+# the same, and the pages have fewer slots than a piece for 2048 tokens:
+
+
+# %%
+def pages_and_one_piece(length: int, page: int = 16) -> str:
+    """Say how far both results are apart, and how many slots each cache has."""
+    generator = torch.Generator().manual_seed(length)
+    query = torch.randn(2, 8, generator=generator)
+    n = math.ceil(length / page)
+    in_pages = torch.randn(2, n, page, 2, 8, generator=generator)  # keys and values
+    table = torch.arange(n).flip(0)
+    keys, values = in_pages[:, table].flatten(1, 2)[:, :length].transpose(1, 2)
+    weights = torch.softmax(query[:, None] @ keys.mT / 8**0.5, dim=-1)  # (2, 1, T)
+    right = (weights @ values)[:, 0]
+    gap = (paged_attention(query, *in_pages, table, length) - right).abs().max()
+    return f"{n * page} slots instead of 2048, largest difference {gap:.4f}"
+
+
+show(
+    {
+        "1 token": lambda: pages_and_one_piece(1),
+        "100 tokens": lambda: pages_and_one_piece(100),
+        "1000 tokens": lambda: pages_and_one_piece(1000),
+    }
+)
+
+# %% [markdown]
+# ## 8. Speculative decoding
+#
+# A decoding step reads all weights of a large model from memory, for a single token of each text. With few texts this
+# takes most of its time. So a pass over five tokens, like a small prefill, takes hardly longer: it reads the same
+# weights. **Speculative decoding** makes use of that ([Leviathan and others, 2023](https://arxiv.org/abs/2211.17192),
+# [Chen and others, 2023](https://arxiv.org/abs/2302.01318)): a small **draft** model decodes $n$ tokens, then the large
+# **target** model reads all of them in one pass. That gives its distribution at each of the $n$ positions, and at the
+# one after them.
+#
+# Which of the drafted tokens may stay? Token $x_i$ was drawn from the draft's distribution $q_i$, and the target's is
+# $p_i$. With a number $u_i$, drawn evenly between 0 and 1, it is accepted if
+#
+# $$u_i < \frac{p_i(x_i)}{q_i(x_i)}$$
+#
+# At the first refusal the rest of the draft is dropped, because it continues a text that is no longer there. One token
+# is drawn in place of the refused one, from what the draft gave too little:
+#
+# $$\frac{\max(0,\, p_i - q_i)}{\sum_x \max(0,\, p_i(x) - q_i(x))}$$
+#
+# If all tokens are accepted, one more is drawn from the target's last distribution. So each pass of the target writes
+# one token at least and $n + 1$ at most.
+#
+# **The text has the target's distribution, exactly.** A token $x$ is drafted with the probability $q(x)$ and then
+# accepted with $\min(1, p(x) / q(x))$: together $\min(q(x), p(x))$. A refusal has the probability
+# $\sum_x \max(0, p(x) - q(x))$, by which the formula divides, so a refusal and then $x$ have $\max(0, p(x) - q(x))$.
+# These two ways to $x$ add up to $p(x)$.
+#
+# With the draft `0.5 0.3 0.2`, the target `0.2 0.5 0.3` and token 0 drafted, the ratio is 0.4. For $u = 0.9$ the token
+# is refused, and the next one is drawn with the probabilities `0 0.6667 0.3333`.
+#
+# **Guess first**: the draft gave a token the probability 0.5, the target gives it 0.3. With which probability is it
+# accepted?
+
+# %%
+guess("accepted", ...)
+
+# %% exercise="accept_draft" points=4
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Any number of drafted tokens, a vocabulary of any size. A refusal at the first token, at a later one, or at none.
+# - The number of accepted tokens is an `int`, not a tensor.
+# - Equal distributions of draft and target, and probabilities of 0. The draft's probability of a drafted token is
+#   never 0.
+# - The probabilities have the dtype and device of `target_probs`. Gradients are not needed, and no $u$ is exactly the
+#   ratio.
+#
+# </details>
+
+# %% [markdown]
+# Here a token is drafted, your function decides, and after a refusal another token is drawn from the probabilities that
+# it returns, 2000 times. Each token comes as often as the target alone would draw it, up to chance, which is about 0.02
+# here. Yet most tokens are the draft's: it is accepted with the probability $\sum_x \min(q(x), p(x)) = 0.7$.
+
+
+# %%
+def tokens_from_drafts(times: int = 2000) -> None:
+    """Print how often each of three tokens comes, and how often a draft is accepted."""
+    draft = torch.tensor([[0.5, 0.3, 0.2]])
+    target = torch.tensor([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0]])
+    generator = torch.Generator().manual_seed(3)
+    drafted = torch.multinomial(draft[0], times, True, generator=generator)
+    uniforms = torch.rand(times, generator=generator)
+    counts, accepted = torch.zeros(3), 0
+    for token, u in zip(drafted.split(1), uniforms.split(1), strict=True):
+        number, next_probs = accept_draft(draft, target, token, u)
+        if number == 0:
+            token = torch.multinomial(next_probs, 1, generator=generator)
+        counts[token] += 1
+        accepted += number
+    print("token               0      1      2")
+    for name, row in (
+        ("draft", draft[0]),
+        ("target", target[0]),
+        ("from drafts", counts / times),
+    ):
+        print(f"{name:<15}", "  ".join(f"{share:.3f}" for share in row.tolist()))
+    print(f"accepted: {accepted / times:.3f}")
+
+
+show(tokens_from_drafts)
+
+# %% [markdown]
 # ## A block of today
 #
 # RMSNorm before attention and before the MLP, normalized queries and keys, a document mask and SwiGLU in one block. The
@@ -602,12 +772,15 @@ show(train_both)
 # | a trained sink for each head | gpt-oss | one number a head | OpenAI 2025 |
 # | document masks | Llama 3 | no attention across documents | Grattafiori 2024 |
 # | latents in the cache | DeepSeek-V3 | 576 elements a token and layer | DeepSeek-AI 2024 |
+# | a cache in pages | vLLM | pages of 16 tokens | Kwon 2023 |
+# | drafted tokens | T5-XXL | 2 to 3 times as fast | Leviathan 2023 |
 #
 # [Touvron 2023](https://arxiv.org/abs/2302.13971), [Yang 2025](https://arxiv.org/abs/2505.09388), [Riviere
 # 2024](https://arxiv.org/abs/2408.00118), [Kamath 2025](https://arxiv.org/abs/2503.19786), [Xiao
 # 2023](https://arxiv.org/abs/2309.17453), [OpenAI 2025](https://arxiv.org/abs/2508.10925), [Grattafiori
 # 2024](https://arxiv.org/abs/2407.21783), [DeepSeek-AI
-# 2024](https://arxiv.org/abs/2412.19437). RMSNorm is by [Zhang and Sennrich,
+# 2024](https://arxiv.org/abs/2412.19437), [Kwon 2023](https://arxiv.org/abs/2309.06180), [Leviathan
+# 2023](https://arxiv.org/abs/2211.17192). RMSNorm is by [Zhang and Sennrich,
 # 2019](https://arxiv.org/abs/1910.07467).
 
 # %% [markdown]

@@ -177,6 +177,58 @@ class LatentAttention(nn.Module):
         return merged
 
 
+def paged_attention(
+    query: torch.Tensor,
+    key_pages: torch.Tensor,
+    value_pages: torch.Tensor,
+    block_table: torch.Tensor,
+    length: int,
+) -> torch.Tensor:
+    """Compute attention of one query over a cache whose tokens are stored in pages.
+
+    query: (h, hd), key_pages and value_pages: (pages, page, h, hd), block_table: (n,),
+    whole numbers, length: at least 1. Token t of the text is in page
+    block_table[t // page], in slot t % page. The query attends to tokens 0 to
+    length - 1. Scores are divided by the square root of hd. All other slots may hold
+    NaN, and entries of the table that are not needed may be -1. Returns (h, hd).
+    For example query (3, 4), pages (5, 2, 3, 4), block_table (4,), length 5 -> (3, 4).
+    """
+    page, hd = key_pages.shape[1], query.shape[-1]
+    tokens = torch.arange(length, device=block_table.device)  # (length,)
+    pages, slots = block_table[tokens // page], tokens % page  # (length,) each
+    keys = key_pages[pages, slots].transpose(0, 1)  # (length, h, hd) -> (h, length, hd)
+    values = value_pages[pages, slots].transpose(0, 1)
+    scores = query[:, None] @ keys.mT / hd**0.5  # (h, 1, hd) @ (h, hd, length) -> (h, 1, length)
+    weights = torch.softmax(scores, dim=-1)
+    return (weights @ values)[:, 0]  # (h, 1, length) @ (h, length, hd) -> (h, 1, hd) -> (h, hd)
+
+
+def accept_draft(
+    draft_probs: torch.Tensor,
+    target_probs: torch.Tensor,
+    tokens: torch.Tensor,
+    uniforms: torch.Tensor,
+) -> tuple[int, torch.Tensor]:
+    """Say how many drafted tokens are accepted, and how the token after them is drawn.
+
+    draft_probs: (n, V), target_probs: (n + 1, V), tokens: (n,), drawn from draft_probs,
+    uniforms: (n,), between 0 and 1. Token i is accepted while uniforms[i] is below
+    its target probability divided by its draft probability. Returns (accepted,
+    next_probs): an int, the number of tokens before the first refusal, and (V,), the
+    positive part of target minus draft at the refused token, divided by its sum; if
+    no token is refused, the last row of target_probs.
+    For example n = 3 and V = 5 -> an int from 0 to 3, and (5,).
+    """
+    n = len(tokens)
+    at = torch.arange(n, device=tokens.device), tokens
+    ratios = target_probs[at] / draft_probs[at]  # (n,)
+    accepted = int((uniforms < ratios).long().cumprod(dim=0).sum())
+    if accepted == n:
+        return accepted, target_probs[n]
+    missing = (target_probs[accepted] - draft_probs[accepted]).clamp(min=0)  # (V,)
+    return accepted, missing / missing.sum()
+
+
 WRITTEN = {
     "why_sinks": """
     A softmax gives every query a total weight of 1, even if no key fits. The weight has to go somewhere, and trained

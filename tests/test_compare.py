@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from autograder.core.comparison import Expected, Mismatch, OddForm, assert_close, assert_equal
+from autograder.core.judgement import assert_dtype
 
 SCORES = torch.tensor([[1.0, 2.0, 0.5], [0.1, 0.4, 3.0], [2.0, 2.0, 2.0]])
 WEIGHTS = SCORES.softmax(-1)
@@ -86,3 +87,46 @@ def test_a_wrong_tensor_is_not_right_in_another_form(actual):
     with pytest.raises(Mismatch) as wrong:
         assert_close(actual, Expected(RIGHT, 1e-5))
     assert not isinstance(wrong.value, OddForm)
+
+
+NUMBER_AND_TENSOR = 2, Expected(RIGHT, 1e-5)
+
+
+def test_a_tuple_can_hold_an_int():
+    assert_close((2, RIGHT), NUMBER_AND_TENSOR)
+
+
+@pytest.mark.parametrize(
+    ("actual", "words"),
+    [
+        ((1, RIGHT), "The first result differs by 1."),
+        ((2, RIGHT + 1), "The second result differs in 4 of 4 places"),
+        (("2", RIGHT), "The first result is a str; an int is expected."),
+        ((torch.tensor(1), RIGHT), "The first result is a tensor of shape (); an int is expected."),
+        (RIGHT, "; a tuple of 2 is expected."),
+    ],
+)
+def test_an_int_in_a_tuple_is_compared(actual, words):
+    with pytest.raises(Mismatch) as wrong:
+        assert_close(actual, NUMBER_AND_TENSOR)
+    assert words in str(wrong.value)
+    assert not isinstance(wrong.value, OddForm)
+
+
+@pytest.mark.parametrize("actual", [(torch.tensor(2), RIGHT), [2.0, RIGHT], (torch.tensor([2]), RIGHT.tolist())])
+def test_an_int_in_a_tuple_can_be_right_in_another_form(actual):
+    with pytest.raises(OddForm):
+        assert_close(actual, NUMBER_AND_TENSOR)
+
+
+@pytest.mark.parametrize("expected", [2, (2, 3.0), (2, RIGHT)])
+def test_what_says_no_tolerance_is_no_expectation(expected):
+    with pytest.raises(TypeError, match="does not say how close"):
+        assert_close(expected, expected)
+
+
+def test_an_int_next_to_a_tensor_has_no_dtype():
+    assert_dtype((2, RIGHT), torch.float32)
+    for value in ((2, RIGHT.double()), (2, 3), (2.0, RIGHT), [2]):
+        with pytest.raises(Mismatch):
+            assert_dtype(value, torch.float32)

@@ -59,6 +59,7 @@ FUNCTIONS = {
     "indices in a list": (lambda x: x[:, [2, 0]], FOLLOWS),
     "indices in a list, written": (lambda x: _put(x.clone(), (slice(None), [2, 0]), 1.0), FOLLOWS),
     "indices in a list alone": (lambda x: x[[2, 0]], FOLLOWS),
+    "indices in a range": (lambda x: x[range(3), torch.arange(3, device=x.device)], FOLLOWS),
     "a row by a list of bools": (lambda x: x[[True, False, True, False]], FOLLOWS),
     "indices of a row on the CPU, written": (lambda x: _put(x.clone(), torch.tensor([0, 2]), 0.0), FOLLOWS),
     "a number on the CPU, written": (lambda x: _put(x.clone(), torch.tensor([0, 2]), torch.tensor(1.0)), FOLLOWS),

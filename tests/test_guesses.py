@@ -269,7 +269,27 @@ def without_keys() -> int:
     return min((1, 10, 100), key=lambda one: abs(math.log(spent[0] / spent[1] / one)))
 
 
+def empty_slots() -> int:
+    """The slots that 100 tokens in pages of 16 do not fill."""
+    pages = torch.arange(100) // 16
+    return int(pages[-1] + 1) * 16 - len(pages)
+
+
+def accepted() -> float:
+    """The share of a million u, from 0 to 1, for which the token is accepted."""
+    n = 1_000_000
+    draft, target = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.3, 0.7], [1.0, 0.0]])
+    low, high = 0, n
+    while high - low > 1:
+        u = (low + high) // 2
+        number, _ = unit_9.accept_draft(draft, target, torch.tensor([0]), torch.tensor([u / n]))
+        low, high = (u, high) if number else (low, u)
+    return high / n
+
+
 TRUE: dict[str, Callable[[], Any]] = {
+    "empty_slots": empty_slots,
+    "accepted": accepted,
     "same_elements": same_elements,
     "largest_score": largest_score,
     "capped": lambda: unit_9.softcap(torch.tensor(1000.0), 50.0).item(),

@@ -198,6 +198,8 @@ PUBLISHED = {
         "swiglu": "test_one_token",
         "absorbed_scores": "test_two_tokens",
         "LatentAttention": "test_seed_123",
+        "paged_attention": "test_three_tokens",
+        "accept_draft": "test_refused_token",
     },
     "tiny_language_model": {
         "sinusoidal_positions": "test_three_positions",

@@ -60,7 +60,7 @@ def difference(
 ) -> str | None:
     """Return a message if a value differs from the expected one, else None.
 
-    expected: an `Expected` tensor, a tuple of them, or None, which accepts any value.
+    expected: an `Expected` tensor, None, which accepts any value, or a tuple of these and of ints.
     describe_value: names the type and shape of a value.
     describe_elements: says how two tensors of one shape differ; its third argument is true where they are close.
     tolerance: used instead of the expected values' own. what: the subject of the message.
@@ -69,12 +69,17 @@ def difference(
         return None
     if isinstance(expected, tuple):
         if not isinstance(actual, tuple | list) or len(actual) != len(expected):
-            return f"{what} is {describe_value(actual)}; {len(expected)} tensors are expected."
+            return f"{what} is {describe_value(actual)}; a tuple of {len(expected)} is expected."
         differences = (
             difference(one, other, describe_value, describe_elements, tolerance=tolerance, what=f"The {nth} result")
             for nth, one, other in zip(ORDINALS, actual, expected, strict=False)
         )
         return next(filter(None, differences), None)
+    if type(expected) is int:
+        if type(actual) is not int:
+            return f"{what} is {describe_value(actual)}; an int is expected."
+        own, right = torch.tensor(float(actual)), torch.tensor(float(expected))
+        return None if actual == expected else f"{what} {describe_elements(own, right, own == right)}"
     shape = tuple(expected.value.shape)
     if not isinstance(actual, torch.Tensor):
         return f"{what} is {describe_value(actual)}; a tensor of shape {shape} is expected."
@@ -96,6 +101,8 @@ def right_in_another_form(actual: Any, expected: Any, tolerance: float | None = 
     The conversions: add or drop dimensions of size 1; put lists of numbers or of tensors into one tensor; take the
     right one of at most three results; drop results after the expected ones; split one tensor into several.
     """
+    if type(expected) is int:
+        return RIGHT_NUMBERS if plain_right_in_another_form(actual, expected) else ""
     if isinstance(actual, dict):
         actual = tuple(actual.values())
     if isinstance(expected, tuple):
@@ -211,8 +218,8 @@ def golden(values: Any) -> Expected:
 def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, what: str = "The result") -> None:
     """Raise Mismatch unless `actual` is a tensor with the expected shape and values, or a tuple of such tensors.
 
-    expected: an `Expected`, or a tuple of them, in which None accepts any value. Anything else has no tolerance and
-    raises TypeError.
+    expected: an `Expected`, or a tuple of them, of ints, and of None, which accepts any value. Anything else has no
+    tolerance and raises TypeError.
     """
     if not _says_how_close(expected):
         raise TypeError(
@@ -229,7 +236,7 @@ def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, 
 
 def _says_how_close(expected: Any) -> bool:
     if isinstance(expected, tuple):
-        return all(one is None or _says_how_close(one) for one in expected)
+        return all(one is None or type(one) is int or _says_how_close(one) for one in expected)
     return isinstance(expected, Expected)
 
 

@@ -127,10 +127,10 @@ class _EmulatedCuda(TorchFunctionMode):
 
 
 def _with_numbers(index: Any) -> Any:
-    """Return an index with tensors instead of lists: PyTorch would make these on DEVICE, where elements are lost."""
+    """Return an index with tensors instead of lists and ranges: PyTorch would make them on DEVICE, without elements."""
     if isinstance(index, tuple):
         return tuple(map(_with_numbers, index))
-    is_list = isinstance(index, list) and bool(index) and all(isinstance(one, int) for one in index)
+    is_list = isinstance(index, list | range) and bool(index) and all(isinstance(one, int) for one in index)
     return torch.tensor(index) if is_list else index
 
 

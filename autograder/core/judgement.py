@@ -79,9 +79,9 @@ def assert_unchanged(changed: Sequence[int]) -> None:
 
 
 def assert_dtype(value: Any, dtype: torch.dtype) -> None:
-    """Raise Mismatch unless the value is a tensor of this dtype, or a tuple or list of such tensors."""
+    """Raise Mismatch unless the value is a tensor of this dtype, or a tuple or list of such tensors and of ints."""
     if isinstance(value, tuple | list):
-        for item in value:
+        for item in [one for one in value if type(one) is not int] or value:
             assert_dtype(item, dtype)
         return
     if not isinstance(value, torch.Tensor):

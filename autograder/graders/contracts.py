@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 import torch
 
-from ..core import comparison as compare
 from ..core import complaints
 from ..core.comparison import Mismatch, OddForm, assert_close, identical
 from ..core.faults import Raised
@@ -141,7 +140,7 @@ def contract(
 def gives(self: Graders, given: Given, args: Sizes, right: Any, row: int | None = None) -> None:
     """The result of a worked example, or one row of it, is right."""
     result = self.callee(given.student)(*args)
-    self.assert_right(result if row is None else compare.row(result, row), right)
+    self.assert_right(result if row is None else statements.row(result, row), right)
 
 
 @contract(2)

@@ -93,6 +93,16 @@ def in_float64(student: CallableProxy) -> CallableProxy:
     return student.to(torch.float64) if isinstance(student, InstanceProxy) else student
 
 
+def row(actual: Any, number: int) -> Any:
+    """Return one row of a matrix, for values that a document prints a row at a time; other values unchanged."""
+    return actual[number] if isinstance(actual, torch.Tensor) and actual.dim() > 1 and len(actual) > number else actual
+
+
+def rows(actual: Any, number: int) -> Any:
+    """Return the same row of each matrix of a tuple or list; other values unchanged."""
+    return tuple(row(one, number) for one in actual) if isinstance(actual, tuple | list) else actual
+
+
 def assert_same_gradients(student: CallableProxy, reference: CallableProxy, *args: Any, cotangent: Cotangent) -> None:
     """Raise Mismatch unless all gradients are the reference's, in training and in evaluation."""
     right = reference.observe(*args, cotangent=cotangent)

@@ -200,7 +200,8 @@ class _Runs:
 
 def _dtype_of(result: Any) -> str:
     value = result.value if isinstance(result, Observation) else None
-    first = value[0] if isinstance(value, tuple) else value
+    results = value if isinstance(value, tuple) else (value,)
+    first = next((one for one in results if isinstance(one, torch.Tensor)), None)
     return name_of(first.dtype) if isinstance(first, torch.Tensor) else ""
 
 

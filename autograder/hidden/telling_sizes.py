@@ -32,6 +32,7 @@ SILENT = frozenset(
 """Those of which no line of wrong values is told."""
 UNTOLD: dict[str, set[str]] = {
     "KVCache": {"of another kind"},
+    "accept_draft": {"mended", "returned"},
     "alibi_bias": {"returned"},
     "attention_with_sinks": {"missing"},
     "linear_attention": {"another", "first of two", "missing"},
@@ -40,6 +41,7 @@ UNTOLD: dict[str, set[str]] = {
     "online_softmax": {"another", "mended", "of another kind", "one line", "returned"},
     "qk_norm_scores": {"mended"},
     "rms_norm": {"mended", "missing"},
+    "paged_attention": {"one line"},
     "rotary_embedding": {"missing", "one line"},
     "share_heads": {"returned"},
     "sinusoidal_positions": {"one line"},
@@ -137,6 +139,16 @@ FUNCTIONS: dict[str, list[tuple[Any, ...]]] = {
         (_s(2, 5, 6), torch.tensor([2, 3, 4, 5, 6])),
         (_s(3, 4), torch.tensor([1, 0, 5])),
         (_s(2, 3, 5, 6), torch.tensor([0, 1, 2, 3, 4]), 100.0),
+    ],
+    "paged_attention": [
+        (_s(3, 6), _s(5, 2, 3, 6), _s(5, 2, 3, 6), torch.tensor([3, 1, 4, -1]), 5),
+        (_s(3, 3), _s(4, 3, 3, 3), _s(4, 3, 3, 3), torch.tensor([2, 0]), 6),
+        (Large((2, 6)), _s(3, 4, 2, 6), _s(3, 4, 2, 6), torch.tensor([1, 2, -1]), 7),
+    ],
+    "accept_draft": [
+        (Weights((4, 5)), Weights((5, 5)), torch.tensor([3, 0, 4, 1]), torch.tensor([0.02, 0.98, 0.03, 0.04])),
+        (Weights((2, 3)), Weights((3, 3)), torch.tensor([1, 2]), torch.tensor([0.01, 0.02])),
+        (Weights((3, 6)), Weights((4, 6)), torch.tensor([5, 2, 2]), torch.tensor([0.99, 0.02, 0.97])),
     ],
 }
 CLASSES: dict[str, list[tuple[tuple[Any, ...], tuple[Any, ...]]]] = {

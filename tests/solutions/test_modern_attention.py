@@ -1,6 +1,7 @@
 """Unit 9's solutions against formulas in plain loops, and against PyTorch's own functions."""
 
 import inspect
+import itertools
 import math
 from itertools import product
 
@@ -183,3 +184,135 @@ def test_LatentAttention_and_the_librarys(draw, b, d_in, num_heads, head_dim, la
 def test_the_notebooks_cache_is_the_one_that_is_tested():
     cell = course.unit("modern_attention").instructor_cells["latent_cache"]
     assert cell.strip() == inspect.getsource(LatentCache).strip()
+
+
+@st.composite
+def tables(draw):
+    """Page size, length and a table whose first pages are drawn from six, some of them perhaps twice."""
+    page, length = draw(st.integers(1, 4)), draw(st.integers(1, 10))
+    needed = math.ceil(length / page)
+    pages = draw(st.lists(st.integers(0, 5), min_size=needed, max_size=needed))
+    return page, length, pages + [-1] * draw(st.integers(0, 2))
+
+
+@given(precise, tables(), st.integers(1, 3), sizes)
+def test_paged_attention(draw, drawn, h, hd):
+    """Each token is put where the table says; all other slots are NaN."""
+    page, length, table = drawn
+    n = draw.numbers()
+    query, keys, values = n.randn(h, hd), n.randn(6, page, h, hd), n.randn(6, page, h, hd)
+    places = [(table[t // page], t % page) for t in range(length)]
+    is_read = torch.zeros(6, page, dtype=torch.bool)
+    for place in places:
+        is_read[place] = True
+    keys, values = (one.masked_fill(~is_read[..., None, None], torch.nan) for one in (keys, values))
+
+    def in_one_piece(query, keys, values):
+        keys, values = (torch.stack([one[place] for place in places], dim=1) for one in (keys, values))
+        return sdpa(query[:, None], keys, values)[:, 0]
+
+    inputs = [one.requires_grad_() for one in (query, keys, values)]
+    found = unit9.paged_attention(*inputs, torch.tensor(table), length)
+    right = in_one_piece(*inputs)
+    size = hd * (1 + max(float(one.detach().nan_to_num().abs().max()) for one in inputs)) ** 3
+    assert_close(found, right.detach().double(), draw.dtype, scale=size)
+    cotangent = n.randn(h, hd)
+    gradients = (torch.autograd.grad(result, inputs, cotangent) for result in (found, right))
+    for one, other in zip(*gradients, strict=True):
+        assert_close(one, other.double(), draw.dtype, scale=size**2)
+
+
+@given(precise, sizes, st.integers(1, 3), sizes, st.data())
+def test_paged_attention_in_plain_loops(draw, length, h, hd, data):
+    n = draw.numbers()
+    query, keys, values = n.randn(h, hd), n.randn(length, 2, h, hd), n.randn(length, 2, h, hd)
+    table = data.draw(st.permutations(range(length)))
+    q, k, v = array(query), array(keys), array(values)
+    right = []
+    for head in range(h):
+        scores = [sum(q[head] * k[table[t // 2], t % 2, head]) / math.sqrt(hd) for t in range(length)]
+        powers = [math.exp(score) for score in scores]
+        weighted = [power * v[table[t // 2], t % 2, head] for t, power in enumerate(powers)]
+        right.append(sum(weighted) / sum(powers))
+    found = unit9.paged_attention(query, keys, values, torch.tensor(table), length)
+    assert_close(found, right, draw.dtype, scale=hd * 100.0)
+
+
+def probabilities(numbers, rows, V):
+    return torch.softmax(numbers.randn(rows, V), dim=-1)
+
+
+@given(precise, st.integers(1, 5), st.integers(2, 6), st.data())
+def test_accept_draft(draw, n, V, data):
+    numbers = draw.numbers()
+    draft, target = probabilities(numbers, n, V), probabilities(numbers, n + 1, V)
+    tokens = data.draw(st.lists(st.integers(0, V - 1), min_size=n, max_size=n))
+    uniforms = data.draw(st.lists(st.floats(0.001, 0.999), min_size=n, max_size=n))
+    q, p = array(draft), array(target)
+    ratios = [p[i][token] / q[i][token] for i, token in enumerate(tokens)]
+    uniforms = [u if abs(u - ratio) > 1e-4 else u / 2 for u, ratio in zip(uniforms, ratios, strict=True)]
+    accepted = 0
+    while accepted < n and uniforms[accepted] < ratios[accepted]:
+        accepted += 1
+    right = p[n]
+    if accepted < n:
+        positive = [max(0.0, one - other) for one, other in zip(p[accepted], q[accepted], strict=True)]
+        right = [one / sum(positive) for one in positive]
+    found, next_probs = unit9.accept_draft(
+        draft, target, torch.tensor(tokens), torch.tensor(uniforms, dtype=draw.dtype)
+    )
+    assert type(found) is int
+    assert found == accepted
+    least = 1.0 if accepted == n else float((target[accepted] - draft[accepted]).clamp(min=0).sum())
+    assert_close(next_probs, right, draw.dtype, scale=10.0 / least)
+
+
+def emitted(draft, target):
+    """Return the distribution of the first token, and of the second after each first, over all drafts and all u.
+
+    A token's probability of being accepted is the ratio, at most 1; a u below it and one above stand for all others.
+    """
+    (n, V), rows = draft.shape, range(draft.shape[0])
+    first, second = torch.zeros(V, dtype=torch.float64), torch.zeros(V, V, dtype=torch.float64)
+    for tokens in itertools.product(range(V), repeat=n):
+        ratios = (target[rows, tokens] / draft[rows, tokens]).clamp(max=1.0)
+        for is_accepted in itertools.product((True, False), repeat=n):
+            chances = [ratio if yes else 1 - ratio for ratio, yes in zip(ratios.tolist(), is_accepted, strict=True)]
+            chance = math.prod([*chances, *draft[rows, tokens].tolist()])
+            if chance == 0.0:
+                continue
+            uniforms = torch.where(torch.tensor(is_accepted), ratios / 2, (ratios + 1) / 2)
+            accepted, next_probs = unit9.accept_draft(draft, target, torch.tensor(tokens), uniforms)
+            if accepted == 0:
+                first += chance * next_probs
+                continue
+            first[tokens[0]] += chance
+            if accepted == 1:
+                second[tokens[0]] += chance * next_probs
+            else:
+                second[tokens[0], tokens[1]] += chance
+    return first, second
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 2), st.integers(2, 4))
+def test_emitted_tokens_have_the_distribution_of_the_target(seed, n, V):
+    """By enumeration: the first token has the target's first distribution, and the second, after it, its second."""
+    generator = torch.Generator().manual_seed(seed)
+    draft, target = (
+        torch.softmax(2 * torch.randn(rows, V, generator=generator, dtype=torch.float64), -1) for rows in (n, n + 1)
+    )
+    first, second = emitted(draft, target)
+    torch.testing.assert_close(first, target[0], rtol=0, atol=1e-12)
+    kept = torch.minimum(draft[0], target[0])  # what is drafted and accepted, and so has a second token in this pass
+    torch.testing.assert_close(second, kept[:, None] * target[1], rtol=0, atol=1e-12)
+
+
+def test_another_rule_has_another_distribution():
+    """The enumeration sees the difference, if the next token is drawn from the target's row after a refusal."""
+    draft, target = torch.tensor([[0.5, 0.5]]).double(), torch.tensor([[0.2, 0.8], [0.5, 0.5]]).double()
+    right, _ = emitted(draft, target)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unit9, "accept_draft", lambda q, p, tokens, u: (int(u[0] < p[0, tokens] / q[0, tokens]), p[0]))
+        wrong, _ = emitted(draft, target)
+    torch.testing.assert_close(right, target[0])
+    assert (wrong - target[0]).abs().max() > 0.05

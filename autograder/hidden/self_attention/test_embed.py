@@ -2,9 +2,9 @@
 
 import torch
 
-from autograder.core.comparison import assert_close, golden, row
+from autograder.core.comparison import assert_close, golden
 from autograder.graders import contracts
-from autograder.graders.statements import assert_gives_dtype, assert_refuses
+from autograder.graders.statements import assert_gives_dtype, assert_refuses, row
 
 from .worked_examples import LIFE, LIFE_IS_SHORT, embedding_table
 

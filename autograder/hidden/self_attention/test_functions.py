@@ -2,10 +2,10 @@
 
 import torch
 
-from autograder.core.comparison import assert_close, golden, row, rows
+from autograder.core.comparison import assert_close, golden
 from autograder.graders import contracts
 from autograder.graders.contracts import EXACT_ROOT
-from autograder.graders.statements import in_each
+from autograder.graders.statements import in_each, row, rows
 from solutions.six_words import SIX_WORDS
 
 from .worked_examples import LIFE_IS_SHORT_CONTEXT, life_is_short, projections, seed_123_weights, unit_gaussians

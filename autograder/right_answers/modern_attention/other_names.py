@@ -80,3 +80,23 @@ class LatentInOtherNames(nn.Module):
         hidden = (q @ k.mT).new_ones(q.shape[2], k.shape[2]).triu(k.shape[2] - q.shape[2] + 1).bool()
         weights = torch.softmax((q @ k.mT / q.shape[-1] ** 0.5).masked_fill(hidden, -torch.inf), -1)
         return self.out_proj((weights @ v).movedim(1, 2).flatten(2))
+
+
+@right_answer("paged_attention")
+def pages_in_other_names(q, k, v, table, n):
+    """other names for all arguments"""
+    t = torch.arange(n, device=table.device)
+    at = table[t // k.shape[1]], t % k.shape[1]
+    w = torch.softmax(torch.einsum("hd,thd->ht", q, k[at]) / q.shape[-1] ** 0.5, dim=-1)
+    return torch.einsum("ht,thd->hd", w, v[at])
+
+
+@right_answer("accept_draft")
+def draft_in_other_names(q, p, x, u):
+    """other names for all arguments"""
+    k = torch.arange(len(x), device=x.device)
+    m = int(torch.cumprod((u < p[k, x] / q[k, x]).int(), dim=0).sum())
+    if m == len(x):
+        return m, p[m]
+    r = (p[m] - q[m]).clamp(min=0)
+    return m, r / r.sum()
