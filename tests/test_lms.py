@@ -185,8 +185,8 @@ def test_a_roster_reports_its_columns_and_what_cannot_be_used(tmp_path):
     assert "Student, Test" in said
     assert "Not understood in the roster, and not used: Notes." in said
     assert [one.id for one in roster.read(file, id_column="sis user id").students][:2] == ["S-1", "S-2"]
-    file.write_text("id\tfirst_name\tsection\nada\tAda\tA\n")
-    assert roster.read(file).remarks == ("Not understood in the roster, and not used: section.",)
+    file.write_text("id\tfirst_name\tsection\tseat\nada\tAda\tA\t1\n")
+    assert roster.read(file).remarks == ("Not understood in the roster, and not used: seat.",)
     for content, why in (
         (CANVAS.encode("latin-1"), r"not in UTF-8, perhaps in Latin-1 \(line 6\)"),
         (b"i\0d\0\n\0a\0", "in UTF-16 without its mark"),

@@ -24,7 +24,7 @@ _ISOLATION = {"none": "none: NOT ISOLATED"}
 
 def class_table(unit: course.Unit, result: ClassResult) -> Table:
     """Return a table of students, statuses, scores, and the mistake in each exercise that is not right."""
-    table = Table(title=_title(unit, result), title_justify="left")
+    table = Table(title=Text(_title(unit, result)), title_justify="left")
     table.add_column("student")
     table.add_column("status", no_wrap=True)
     table.add_column("by graders", justify="right", no_wrap=True)
@@ -57,7 +57,8 @@ def _title(unit: course.Unit, result: ClassResult) -> str:
     pairs = sorted({(row.report.device, row.report.isolation) for row in result.rows if row.report.isolation})
     conditions = "; ".join(f"device {device}, isolation {_ISOLATION.get(level, level)}" for device, level in pairs)
     in_brackets = f" ({conditions})" if conditions else ""
-    return f"{unit.name}: {len(result.rows)} students, {points:g} points{by_hand}{in_brackets}"
+    name = unit.name if result.section is None else f"{unit.name}, section {result.section}"
+    return f"{printable(name)}: {len(result.rows)} students, {points:g} points{by_hand}{in_brackets}"
 
 
 def _rows(unit: course.Unit, result: ClassResult) -> Iterator[tuple[str, str, str, str, list[str]]]:

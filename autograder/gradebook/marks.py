@@ -1,8 +1,8 @@
 """A class's marks as the gradebook holds them: a person's marks and penalties for lateness count as nbgrader counts."""
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -64,6 +64,16 @@ class UnitMarks:
     """Extensions of the due date by student, also of those without a submission."""
     late_days: Mapping[str, LateDays]
     """Late days of everyone in the gradebook; empty if the class has none, or if the unit has no due date."""
+
+    def of_students(self, ids: Collection[str]) -> "UnitMarks":
+        """Return the marks of these students only."""
+        return replace(
+            self,
+            marks={student: mark for student, mark in self.marks.items() if student in ids},
+            students=[student for student in self.students if student.id in ids],
+            extensions={student: extension for student, extension in self.extensions.items() if student in ids},
+            late_days={student: days for student, days in self.late_days.items() if student in ids},
+        )
 
     @property
     def max_score(self) -> float:
