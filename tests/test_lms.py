@@ -149,6 +149,18 @@ def test_the_table_for_canvas_has_canvas_own_columns(root):
     assert "it would make a new one" in " ".join(ours.remarks)
 
 
+@pytest.mark.parametrize("points", ["{}", "{}.0", "{}.00", "{},0", "0{}", "", "{}.5", "{}0", "many"])
+def test_points_of_canvas_are_compared_as_numbers(root, points):
+    points = points.format(f"{FULL:g}")
+    canvas = CANVAS.replace(f"Points Possible,,,,,,{FULL - 1:g}", f'Points Possible,,,,,,"{points}"')
+    (root / "roster.csv").write_text(canvas)
+    table = grade_tables.for_canvas(of_class(root), {})
+    assert table.rows[1][-1] == points
+    differs = points in ("", "many", f"{FULL:g}.5", f"{FULL:g}0")
+    assert (f"has {points or 'no'} points in Canvas, and {FULL:g} here." in " ".join(table.remarks)) == differs
+    assert ("points in Canvas" in " ".join(table.remarks)) == differs
+
+
 def test_moodle_gets_its_worksheet_or_a_table_for_its_grade_import(root, tmp_path):
     sheet = tmp_path / "worksheet.csv"
     sheet.write_text(WORKSHEET)

@@ -53,7 +53,7 @@ class Assignment:
     passed_over: list[str]
     """Paths among the submissions that were not inspected, because they are not STUDENT/UNIT/."""
     not_on_roster: list[str]
-    """Students who submitted and are not on the roster; empty if there is no roster."""
+    """Students with a folder for the unit who are not on the roster; empty if there is no roster."""
     listed: Roster
     """The roster, with remarks on how it was read; with a section, only its students."""
     section: str | None = None

@@ -175,8 +175,11 @@ def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
             f"NOT LOOKED AT in {relative_path(work.submitted)}: {list_names(work.passed_over)}. "
             "A submission is STUDENT/UNIT/UNIT.ipynb; put it there, or take it out."
         )
-    if work.not_on_roster:
-        yield f"NOT ON THE ROSTER, and {graded} all the same: {list_names(work.not_on_roster)}."
+    with_notebook = {hand_in.student for hand_in in work.hand_ins if hand_in.notebook is not None}
+    if strangers := [student for student in work.not_on_roster if student in with_notebook]:
+        yield f"NOT ON THE ROSTER, and {graded} all the same: {list_names(strangers)}."
+    if without := [student for student in work.not_on_roster if student not in with_notebook]:
+        yield f"NOT ON THE ROSTER, with a folder but no notebook: {list_names(without)}."
     if not digests.is_current(work.unit.name, work.root):
         yield (
             f"{relative_path(work.root / 'source')} keeps {work.unit.name} as it was given out, and this version of "

@@ -157,7 +157,7 @@ def for_canvas(marks: MarkedClass, assignments: Mapping[str, str]) -> Table:
                 f"No assignment of Canvas's is called {unit.unit}: it would make a new one. If it has one, take its "
                 f'table of grades for the roster, and name the column: --assignment "{unit.unit}=NAME (NUMBER)".'
             )
-        elif points != most:
+        elif _as_number(points) != _as_number(most):
             remarks.append(f"{name} has {points or 'no'} points in Canvas, and {most} here.")
     if spared:
         remarks.append(
