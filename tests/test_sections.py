@@ -185,6 +185,9 @@ def test_the_sections_of_a_table(tmp_path, header):
         expected = [f"s{number}" for number, (_, sections) in enumerate(people) if section in sections]
         assert [one.id for one in found.in_section(section).students] == expected
     assert found.in_section(None) is found
+    for number, (text, _) in enumerate(people):
+        if text:  # a name may have a comma or an `and` in it
+            assert [one.id for one in found.in_section(text).students] == [f"s{number}"]
     names = ", ".join(sorted(set().union(*(sections for _, sections in people))))
     with pytest.raises(BadRoster, match=f"no section `C 1`[.] Its sections are: {names}[.]"):
         found.in_section("C 1")

@@ -76,17 +76,21 @@ class Roster:
         """
         if section is None:
             return self
-        of_student = {student.id: self._sections(student.id) for student in self.students}
-        if students := [student for student in self.students if section.strip() in of_student[student.id]]:
+        wanted = section.strip()
+        texts = {student.id: self._section_text(student.id) for student in self.students}
+        sections = {name: {*self._separated(text), text} for name, text in texts.items() if text}
+        if students := [student for student in self.students if wanted in sections.get(student.id, ())]:
             return replace(self, students=students)
-        if names := sorted(set().union(*of_student.values())):
+        if names := sorted({name for text in texts.values() for name in self._separated(text)}):
             raise BadRoster(f"The roster has no section `{printable(section)}`. Its sections are: {_some(names)}.")
         raise BadRoster("No student on the roster has a section. Add a column `section` to the roster.")
 
-    def _sections(self, student: str) -> set[str]:
-        """Return a student's sections. In Canvas's and Moodle's tables a student may have several: `Lec 1, Lab 2`."""
-        text = self.value(student, "section") or (self.value(student, "groups") if self.platform == "Moodle" else "")
-        return set(filter(None, _SEPARATED.split(text) if self.platform else [text]))
+    def _section_text(self, student: str) -> str:
+        return self.value(student, "section") or (self.value(student, "groups") if self.platform == "Moodle" else "")
+
+    def _separated(self, text: str) -> list[str]:
+        """Return the sections in a value. In Canvas's and Moodle's tables there may be several: `Lec 1, Lab 2`."""
+        return [name for name in (_SEPARATED.split(text) if self.platform else [text]) if name]
 
     def word(self, column: str) -> str:
         """Return the English name of a column of the header, in lower case."""
