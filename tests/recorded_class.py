@@ -79,14 +79,14 @@ class RecordedClass:
             self.known[key] = GradedSubmission(hand_in, read.file.content, report)
         return replace(self.known[key], hand_in=hand_in, stamp=read.stamp)
 
-    def grade(self, root: Path, *, regrade: bool = False, **more: Any) -> ClassResult:
+    def grade(self, root: Path, *, regrade: bool = False, section: str | None = None, **more: Any) -> ClassResult:
         """Grade a course folder as `autograder grade` does, by default without a search for repairs."""
         self.asked = []
         with pytest.MonkeyPatch.context() as patch:
             if self.is_warm:
                 patch.setattr(page_filters, "formatter", warm_formatter)
             return grade(
-                assignment(UNIT, root, None, None),
+                assignment(UNIT, root, None, None, section=section),
                 device="auto",
                 settings=settings.load(),
                 markers=1,

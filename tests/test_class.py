@@ -133,12 +133,18 @@ def test_ignored_files_are_reported(graded):
 
 def test_students_not_on_the_roster_are_reported(tmp_path):
     (tmp_path / "roster.csv").write_text("id\nann\n")
-    for student in ("ann", "Ann"):
+    for student in ("ann", "Ann", "empty", "other"):
         (tmp_path / "submitted" / student / UNIT).mkdir(parents=True)
-    assert "NOT ON THE ROSTER, and graded all the same: Ann." in grade(tmp_path).stderr
+    (tmp_path / "submitted" / "Ann" / UNIT / f"{UNIT}.ipynb").write_text("damaged")
+    (tmp_path / "submitted" / "other" / UNIT / "homework.rar").write_text("")
+    without = "NOT ON THE ROSTER, with a folder but no notebook: empty, other."
+    said = grade(tmp_path).stderr.splitlines()
+    assert "NOT ON THE ROSTER, and graded all the same: Ann." in said
+    assert without in said
     preview = grade(tmp_path, "--dry-run")
     assert preview.returncode == 0
-    assert "NOT ON THE ROSTER, and would be graded all the same: Ann." in preview.stderr
+    assert "NOT ON THE ROSTER, and would be graded all the same: Ann." in preview.stderr.splitlines()
+    assert without in preview.stderr.splitlines()
 
 
 def test_a_roster_without_any_submitter_is_refused_and_nothing_is_written(tmp_path):

@@ -40,6 +40,28 @@ def nbgrader(tmp_path, autograder):
     return run
 
 
+def test_a_released_folder_has_the_due_date_in_the_classs_time_zone(nbgrader):
+    root, released = (
+        nbgrader.folder / "course",
+        nbgrader.folder / "course" / "exchange" / "attention" / "outbound" / UNIT,
+    )
+    readme = (RELEASE / UNIT / "README.md").read_text()
+    nbgrader("course", "release_assignment", UNIT)
+    assert (released / "README.md").read_text() == readme
+    with (root / "nbgrader_config.py").open("a") as settings:
+        settings.write("c.Exchange.timezone = 'Europe/Berlin'\n")
+    nbgrader("course", "db", "assignment", "add", UNIT, "--duedate", "2026-12-01 18:00")
+    (root / "release" / UNIT / "README.md").chmod(0o444)
+    nbgrader("course", "release_assignment", UNIT, "--force")
+    title, _, rest = readme.partition("\n")
+    sentence = "**Due: 2026-12-01 18:00 CET.** If your instructor has given you more time, your own date counts."
+    assert (released / "README.md").read_text() == f"{title}\n\n{sentence}\n{rest}"
+    assert (root / "release" / UNIT / "README.md").read_text() == readme
+    assert {path.name: path.read_bytes() for path in released.iterdir() if path.name != "README.md"} == {
+        path.name: path.read_bytes() for path in (RELEASE / UNIT).iterdir() if path.name != "README.md"
+    }
+
+
 def test_from_source_to_export(nbgrader):
     root, home = nbgrader.folder / "course", nbgrader.folder / "student"
     (root / "gradebook.db").unlink()  # as in a fresh clone, where release/ is there all the same

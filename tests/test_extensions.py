@@ -2,11 +2,13 @@
 
 import re
 import shutil
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import msgspec
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nbgrader.api import Gradebook, SubmittedAssignment
@@ -15,12 +17,12 @@ from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder import course
 from autograder.classroom.class_folder import upgrade_course
-from autograder.cli.class_results import class_in_lines, class_lines
+from autograder.cli.class_results import class_in_lines, class_lines, class_table
 from autograder.course.late_penalty import LatePenalty, Step, duration
 from autograder.course.settings import BadSettings, of_late_penalty
 from autograder.gradebook.course_directory import CourseProblem, course_directory
 from autograder.gradebook.extensions import Extensions
-from autograder.gradebook.lateness import LatePenalties, exactly
+from autograder.gradebook.lateness import LatePenalties, exactly, in_words, late_days
 from autograder.lms.grade_tables import for_spreadsheet, marked_class
 from tests import REPOSITORY
 
@@ -119,6 +121,7 @@ def four_units(tmp_path_factory):
     course_directory(root)
     with Gradebook(f"sqlite:///{root}/gradebook.db", "attention") as book:
         book.add_student("ada")
+        book.add_student("bo")
         for name in "abcd":
             book.add_assignment(name)
             book.add_notebook(name, name)
@@ -143,7 +146,7 @@ EXTENDED_PAST_THE_NEXT = [(0, 5 * DAY, 6 * DAY, 10.0), (2, timedelta(), DAY, 7.0
 def test_late_days_are_spent_in_the_order_of_due_dates(four_units, rule, submitted):
     (four_units / "autograder.toml").write_text(toml(rule))
     units = dict(zip("abcd", submitted, strict=True))
-    expected, left = {}, rule.late_days
+    expected, days, left = {}, {}, rule.late_days
     dates = {name: (days is not None and (DUE + days * DAY)) for name, (days, *_) in units.items()}
     for name in sorted("abcd", key=lambda name: (dates[name] + units[name][1] if dates[name] else DUE, name)):
         _, extension, delay, score = units[name]
@@ -151,6 +154,9 @@ def test_late_days_are_spent_in_the_order_of_due_dates(four_units, rule, submitt
         if dates[name] and delay is not None and delay > extension:
             expected[name], spent = model(rule, score, delay - extension, left)
             left -= spent
+            days[name] = (spent, left)
+        elif dates[name]:
+            days[name] = (0, left)
     directory = course_directory(four_units)
     address = f"sqlite:///{four_units}/gradebook.db"
     with Gradebook(address, "attention") as book:
@@ -169,6 +175,9 @@ def test_late_days_are_spent_in_the_order_of_due_dates(four_units, rule, submitt
             for name in units
         }  # fmt: skip
         assert ours == pytest.approx(expected)
+        assert {name: its["ada"] for name in units if (its := late_days(book.db, rule, name))} == days
+        # Without a submission, those are left that the units with an earlier due date have left.
+        assert {its["bo"] for name in units if (its := late_days(book.db, rule, name))} <= {(0, rule.late_days)}
     for name in units:
         if dates[name]:  # without a due date nbgrader's own step ends in an error if there is an extension
             step = AssignLatePenalties(config=directory.config)
@@ -254,27 +263,95 @@ def test_gradebook_table_page_export_and_dry_run_agree_with_the_model(changing, 
         assert of_json[student].extension_seconds == (extension or timedelta()).total_seconds()
         hours = float(export[student][f"{UNIT}.extension_hours"])
         assert hours == pytest.approx((extension or timedelta()) / HOUR, abs=0.00501)
+        days = of_json[student].late_days_left
+        assert lines[student].endswith(f" Late days left: {days}.") == bool(rule.late_days)
         if student == "nobody":
+            assert days == (rule.late_days or None)
             assert export[student][f"{UNIT}.status"] == "not_submitted"
             assert "nobody" not in result.marks.marks
             continue
         score = FULL - 4 * (ANSWERS[student] is WRONG)
         _, spent = model(rule, score, of_earlier * DAY, rule.late_days)
         late = max(timedelta(), delay - (extension or timedelta()))
-        penalty, _ = model(rule, score, late, rule.late_days - spent)
+        penalty, spent_here = model(rule, score, late, rule.late_days - spent)
+        left = rule.late_days - spent - spent_here
+        assert days == (left if rule.late_days else None)
         mark = result.marks.marks[student]
         assert (mark.shown.late_penalty, mark.score) == (pytest.approx(penalty), pytest.approx(score - penalty))
         assert predicted.after.marks[student] == mark
         assert ("Late by" in lines[student]) == bool(late)
+        assert re.findall(r", (\d+) late days? spent", lines[student]) == ([str(spent_here)] if spent_here else [])
         assert (f"{mark.shown.late_penalty:g} points taken off" in lines[student]) == bool(penalty)
         assert of_json[student].late_penalty == mark.shown.late_penalty
         assert float(export[student][f"{UNIT}.late_penalty"]) == pytest.approx(penalty, abs=0.00501)
         assert float(export[student][f"{UNIT}.score"]) == pytest.approx(score - penalty, abs=0.00501)
         page = (root / "feedback" / student / UNIT / f"{UNIT}.html").read_text()
         assert f"{UNIT}: {round(mark.score, 2):g} of" in page
-        assert ("were taken off because it came late" in page) == bool(penalty)
+        taken = re.search("([0-9.]+) points? (?:was|were) taken off because it came late[.]", page)
+        assert (taken and taken[1]) == (f"{round(mark.shown.late_penalty, 2):g}" if penalty else None)
+        theirs = (DUE + (extension or timedelta())).replace(tzinfo=UTC).astimezone(ZoneInfo("Europe/Berlin"))
+        assert f"Due: {theirs:%Y-%m-%d %H:%M} CEST." in page
+        assert re.findall("You submitted (.+) late[.]", page) == ([in_words(late)] if late else [])
+        took = f"this submission took {spent_here}; " if spent_here else ""
+        assert (f"Late days: {took}{left} of {rule.late_days} left for units that are due later." in page) == bool(
+            rule.late_days
+        )
         assert (f"Your due date was {words} later than the class's." in page) == bool(extension)
     assert recorded.preview(root).changes == []
+
+
+def test_the_page_of_nbgraders_own_command_has_the_same_deadline(root, recorded):
+    _has_unit(root)
+    (root / "autograder.toml").write_text(toml(LatePenalty("linear", points_a_day=1.0, late_days=3)))
+    Extensions(root, UNIT).put({"s0": DAY})
+    for student, late in (("s0", 3 * DAY), ("s1", 5 * DAY), ("s2", -DAY)):
+        hand_in(root, student, ANSWERS[student], f"{DUE + late:{STAMP}}")
+    recorded.grade(root)
+    pages = {student: root / "feedback" / student / UNIT / f"{UNIT}.html" for student in ("s0", "s1", "s2")}
+    before = {student: _top(page) for student, page in pages.items()}
+    assert before == {
+        "s0": [
+            "Due: 2026-07-02 18:00 CEST. Your due date was 1 day later than the class's. You submitted 2 days late.",
+            "Late days: this submission took 2; 1 of 3 left for units that are due later.",
+        ],
+        "s1": [
+            "Due: 2026-07-01 18:00 CEST. You submitted 5 days late.",
+            "2 points were taken off because it came late.",
+            "Late days: this submission took 3; 0 of 3 left for units that are due later.",
+        ],
+        "s2": [
+            "Due: 2026-07-01 18:00 CEST.",
+            "Late days: 3 of 3 left for units that are due later.",
+        ],
+    }
+    for page in pages.values():
+        page.unlink()
+    done = forked_command.run("nbgrader", "generate_feedback", UNIT, "--force", cwd=root)
+    assert done.returncode == 0, done.stderr
+    assert {student: _top(page) for student, page in pages.items()} == before
+
+
+def _top(page):
+    """Return the paragraphs at the top of a page on the deadline."""
+    top = BeautifulSoup(page.read_text(), "html.parser").select_one(".panel-heading.top")
+    return [" ".join(p.text.split()) for p in top.select("p.deadline, p.late-penalty, p.late-days")]
+
+
+def test_the_table_has_late_days_only_if_the_class_has_any(root, recorded):
+    unit = course.unit(UNIT, root)
+    assert "late days left" not in [column.header for column in class_table(unit, recorded.grade(root)).columns]
+    (root / "autograder.toml").write_text(toml(LatePenalty("zero", late_days=2)))
+    hand_in(root, "s1", ANSWERS["s1"], f"{DUE + HOUR:{STAMP}}")
+    columns = {
+        column.header: list(map(str, column.cells)) for column in class_table(unit, recorded.grade(root)).columns
+    }
+    assert dict(zip(columns["student"], columns["late days left"], strict=True)) == {
+        "nobody": "2", "s0": "2", "s1": "1", "s2": "2", "s3": "2",
+    }  # fmt: skip
+    due_is(root, None)
+    result = recorded.grade(root)
+    assert {line.late_days_left for line in class_lines(unit, result)} == {None}
+    assert _top(root / "feedback" / "s1" / UNIT / f"{UNIT}.html") == []
 
 
 # --- an extension before there is a submission

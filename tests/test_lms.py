@@ -149,6 +149,18 @@ def test_the_table_for_canvas_has_canvas_own_columns(root):
     assert "it would make a new one" in " ".join(ours.remarks)
 
 
+@pytest.mark.parametrize("points", ["{}", "{}.0", "{}.00", "{},0", "0{}", "", "{}.5", "{}0", "many"])
+def test_points_of_canvas_are_compared_as_numbers(root, points):
+    points = points.format(f"{FULL:g}")
+    canvas = CANVAS.replace(f"Points Possible,,,,,,{FULL - 1:g}", f'Points Possible,,,,,,"{points}"')
+    (root / "roster.csv").write_text(canvas)
+    table = grade_tables.for_canvas(of_class(root), {})
+    assert table.rows[1][-1] == points
+    differs = points in ("", "many", f"{FULL:g}.5", f"{FULL:g}0")
+    assert (f"has {points or 'no'} points in Canvas, and {FULL:g} here." in " ".join(table.remarks)) == differs
+    assert ("points in Canvas" in " ".join(table.remarks)) == differs
+
+
 def test_moodle_gets_its_worksheet_or_a_table_for_its_grade_import(root, tmp_path):
     sheet = tmp_path / "worksheet.csv"
     sheet.write_text(WORKSHEET)
@@ -185,8 +197,8 @@ def test_a_roster_reports_its_columns_and_what_cannot_be_used(tmp_path):
     assert "Student, Test" in said
     assert "Not understood in the roster, and not used: Notes." in said
     assert [one.id for one in roster.read(file, id_column="sis user id").students][:2] == ["S-1", "S-2"]
-    file.write_text("id\tfirst_name\tsection\nada\tAda\tA\n")
-    assert roster.read(file).remarks == ("Not understood in the roster, and not used: section.",)
+    file.write_text("id\tfirst_name\tsection\tseat\nada\tAda\tA\t1\n")
+    assert roster.read(file).remarks == ("Not understood in the roster, and not used: seat.",)
     for content, why in (
         (CANVAS.encode("latin-1"), r"not in UTF-8, perhaps in Latin-1 \(line 6\)"),
         (b"i\0d\0\n\0a\0", "in UTF-16 without its mark"),

@@ -311,11 +311,13 @@ def test_pages_hide_points_and_messages_before_the_due_date(course, recorded, sh
     submit(course, "ada", wrong(**answers), FIRST)
     options = {"show": show}
     serve(course, recorded, **options)
-    set_due(course, datetime.now(UTC) + timedelta(days=1))
+    due = (datetime.now(UTC) + timedelta(days=1)).replace(second=0)
+    set_due(course, due)
     with Serving(course, recorded, **options) as serving:
         again = serving.work_off()
         assert 0 < again <= 24 * 3600
         page = released(course, "ada")
+        assert f"Due: {due:%Y-%m-%d %H:%M} UTC." in page
         report = json.loads((course / "autograded" / "ada" / UNIT / "report.json").read_bytes())
         assert not re.search(POINTS, page)
         assert (OVERFLOWS in page) is named

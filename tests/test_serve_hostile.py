@@ -1,11 +1,14 @@
 """`autograder serve` and hostile students: they make nobody else wait for long, and read nothing that is hidden."""
 
 import threading
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from autograder.classroom import submissions
 from autograder.classroom.submissions import HandIn, Submissions
+from autograder.gradebook.class_gradebook import Times
 from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
 from autograder.report import TestReport as Verdict
 from autograder.serving.file_changes import NotebookFinder
@@ -69,10 +72,22 @@ def test_a_forged_beginning_of_a_message_shows_nothing_hidden(status, show):
     def page(message, *cells):
         exercise = ExerciseReport("softmax", status, 0.0, 1.0, None, message, tests)
         report = Report("n", UNIT, "graded", "A", "cpu", 0.0, 1.0, [exercise], cells=[*cells])
-        return limited(report, show, {}, due=None, handed_in=None).decode()
+        return limited(report, show, {}, Times(None, None), None).decode()
 
     assert "smuggled" not in page(f"{NOT_WRITTEN} smuggled")
     cell = CellReport("softmax", "failed", "NameError.", "")
     assert "smuggled" not in page(forged, cell)
     assert "smuggled" not in page(forged, CellReport("softmax", "ran", f"{NOT_WRITTEN} smuggled", ""))
     assert ("NameError." in page("Its cell could not be run. NameError.", cell)) is (status == "error")
+
+
+def test_a_page_before_the_due_date_has_the_students_own_date_in_the_classs_time_zone():
+    due = datetime(2026, 12, 3, 22, 59, 59)
+    report = Report("n", UNIT, "graded", "A", "cpu", 0.0, 1.0, [])
+    times = Times(datetime(2026, 12, 1, 11, 30, 20), due, timedelta(days=2))
+    page = " ".join(limited(report, "names", {}, times, ZoneInfo("Europe/Berlin")).decode().split())
+    assert "handed in on 2026-12-01 12:30 CET." in page
+    assert "Due: 2026-12-03 23:59:59 CET. Your due date is 2 days later than the class's. From then on you see" in page
+    page = limited(report, "names", {}, Times(None, None, timedelta(days=2)), None).decode()
+    assert "Due" not in page
+    assert "later than" not in page

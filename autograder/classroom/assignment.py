@@ -53,9 +53,11 @@ class Assignment:
     passed_over: list[str]
     """Paths among the submissions that were not inspected, because they are not STUDENT/UNIT/."""
     not_on_roster: list[str]
-    """Students who submitted and are not on the roster; empty if there is no roster."""
+    """Students with a folder for the unit who are not on the roster; empty if there is no roster."""
     listed: Roster
-    """The roster, with remarks on how it was read."""
+    """The roster, with remarks on how it was read; with a section, only its students."""
+    section: str | None = None
+    """The section of the roster that this is about; None for the whole class."""
 
 
 def assignment(
@@ -65,10 +67,11 @@ def assignment(
     roster_file: Path | None,
     id_column: str | None = None,
     newest: Newest | None = None,
+    section: str | None = None,
 ) -> Assignment:
     """Return the class and its submissions: everyone in the class list, and everyone who submitted.
 
-    newest: see `Submissions`.
+    newest: see `Submissions`. section: leave out all students who are not in this section of the roster.
 
     Raises UnknownUnit, UnusableUnit, NothingToGrade, BadRoster and CourseProblem.
     """
@@ -93,10 +96,11 @@ def assignment(
         raise NothingToGrade(f"The folder of submissions {submitted} cannot be read: {error.strerror}.") from None
     listed = class_list(root, roster_file, id_column)
     listed.refuse_strangers(folders, unit_name)
-    ids = {student.id for student in listed.roster.students}
+    roster = listed.roster.in_section(section)
+    ids = {student.id for student in roster.students}
     known = ids | listed.enrolled
-    new = [Enrolled(name) for name in folders if name not in ids]
-    everyone = [*listed.roster.students, *new]
+    new = [Enrolled(name) for name in folders if name not in ids and section is None]
+    everyone = [*roster.students, *new]
     gradebook = database.of_directory(directory)
     reasons = {student.id: _why_not(student.id, known, folders, gradebook) for student in everyone}
     refused = [NotGraded(notebook.printable(name), reason) for name, reason in reasons.items() if reason]
@@ -117,7 +121,8 @@ def assignment(
         refused,
         submissions.passed_over({*course.unit_names(), *listed.assignments}),
         [student.id for student in new if listed.file and not reasons[student.id]],
-        listed.roster,
+        roster,
+        section,
     )
 
 

@@ -61,6 +61,8 @@ class ClassResult:
     """Folders and students that could not be graded."""
     outdated: dict[str, list[str]]
     """Students by unit whose late penalty there has changed, because late days were spent or given back."""
+    section: str | None
+    """The section of the roster that was graded; None for the whole class."""
 
 
 def grade(
@@ -108,10 +110,13 @@ def grade(
                 if repaired:
                     grading.record_findings(repaired)
         marks, outdated = gradebook.marks(), gradebook.outdated_penalties()
+    if work.section is not None:
+        marks = marks.of_students({student.id for student in work.students})
     page = page_path(work.directory, unit, "<student>")
     return ClassResult(
-        grading.rows, conditions, page, database.of_directory(work.directory), marks, work.refused, outdated
-    )
+        grading.rows, conditions, page, database.of_directory(work.directory), marks, work.refused, outdated,
+        work.section,
+    )  # fmt: skip
 
 
 class Grading:

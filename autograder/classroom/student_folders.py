@@ -22,6 +22,7 @@ from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
 from ..gradebook import pictures
 from ..gradebook.clean_notebook import clean_or_stand_in, released
+from ..gradebook.deadlines import Deadline
 from ..gradebook.entry import Shown
 from ..gradebook.time_stamp import TIMESTAMP
 from ..report import REPORT_FILE, Report
@@ -127,7 +128,7 @@ class FeedbackPages:
             max_score=shown.max_score,
             late_penalty=shown.late_penalty,
             is_time_unresolved=shown.is_time_unresolved,
-            extension=shown.extension,
+            deadline=shown.deadline,
         )
         path = page_path(self._directory, self._unit, student)
         whole_files.fill(path.parent, {path.name: page.encode()}, self._mode)
@@ -140,7 +141,7 @@ class _Exporter(HTMLExporter):
         """empty: the released notebook, whose cells are taken out."""
         super().__init__(**settings)
         empty.cells = []
-        nobody = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0.0, "is_time_unresolved": False}
+        nobody = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0.0, "deadline": Deadline()}
         _, self._resources = self.from_notebook_node(empty, {"nbgrader": nobody})  # sets all filters
         self._resources["include_css"] = cache(self._resources["include_css"])
         self.environment.filters.update(filters(lambda: texts))

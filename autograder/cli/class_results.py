@@ -24,13 +24,18 @@ _ISOLATION = {"none": "none: NOT ISOLATED"}
 
 def class_table(unit: course.Unit, result: ClassResult) -> Table:
     """Return a table of students, statuses, scores, and the mistake in each exercise that is not right."""
-    table = Table(title=_title(unit, result), title_justify="left")
+    table = Table(title=Text(_title(unit, result)), title_justify="left")
     table.add_column("student")
     table.add_column("status", no_wrap=True)
     table.add_column("by graders", justify="right", no_wrap=True)
+    has_late_days = bool(result.marks.late_days)
+    if has_late_days:
+        table.add_column("late days left", justify="right")
     table.add_column("what to know", overflow="fold")
-    for student, status, score, notes in _rows(unit, result):
-        table.add_row(printable(student), status, score, printable("\n".join(notes)))
+    for student, status, score, days, notes in _rows(unit, result):
+        table.add_row(
+            printable(student), status, score, *([days] if has_late_days else []), printable("\n".join(notes))
+        )
     return table
 
 
@@ -39,7 +44,8 @@ def class_in_lines(unit: course.Unit, result: ClassResult) -> Iterator[Text]:
     yield Text(_title(unit, result))
     rows = list(_rows(unit, result))
     widths = [min(max(len(str(printable(row[column]))) for row in rows), _WIDEST) for column in range(3)]
-    for student, status, score, notes in rows:
+    for student, status, score, days, notes in rows:
+        notes += [f"Late days left: {days}."] if days else []
         line = f"{printable(student).plain:<{widths[0]}}  {status:<{widths[1]}}  {score:>{widths[2]}}  {_joined(notes)}"
         yield printable(line.rstrip())
 
@@ -51,17 +57,19 @@ def _title(unit: course.Unit, result: ClassResult) -> str:
     pairs = sorted({(row.report.device, row.report.isolation) for row in result.rows if row.report.isolation})
     conditions = "; ".join(f"device {device}, isolation {_ISOLATION.get(level, level)}" for device, level in pairs)
     in_brackets = f" ({conditions})" if conditions else ""
-    return f"{unit.name}: {len(result.rows)} students, {points:g} points{by_hand}{in_brackets}"
+    name = unit.name if result.section is None else f"{unit.name}, section {result.section}"
+    return f"{printable(name)}: {len(result.rows)} students, {points:g} points{by_hand}{in_brackets}"
 
 
-def _rows(unit: course.Unit, result: ClassResult) -> Iterator[tuple[str, str, str, list[str]]]:
-    """Yield each student's id, status and score, and notes."""
+def _rows(unit: course.Unit, result: ClassResult) -> Iterator[tuple[str, str, str, str, list[str]]]:
+    """Yield each student's id, status and score, the late days left, if the class has any, and notes."""
     for row in result.rows:
         score = f"{row.report.score:g} / {unit.max_score:g}"
         status = row.report.status.replace("_", " ").replace("not submitted", "nothing submitted")
-        yield row.student, status, score, _notes(row, result)
+        days = result.marks.late_days.get(row.student)
+        yield row.student, status, score, str(days.left) if days else "", _notes(row, result)
     for one in result.refused:
-        yield one.name, "not graded", "", [f"NOT GRADED: {one.reason}"]
+        yield one.name, "not graded", "", "", [f"NOT GRADED: {one.reason}"]
 
 
 def _joined(notes: Sequence[str]) -> str:
@@ -127,7 +135,9 @@ def _lateness(student: str, result: ClassResult) -> str:
             "determined here. Is c.Exchange.timezone in nbgrader_config.py the zone of those who submit?"
         )
     penalty = f", {mark.shown.late_penalty:g} points taken off" if mark.shown.late_penalty else ""
-    return f"Late by {in_words(mark.late)}{penalty}." if mark.late else ""
+    days = mark.shown.deadline.days_spent
+    spent = f", {days} late {'day' if days == 1 else 'days'} spent" if days else ""
+    return f"Late by {in_words(mark.late)}{spent}{penalty}." if mark.late else ""
 
 
 def _exercise_note(exercise: ExerciseReport) -> str:
@@ -182,6 +192,9 @@ class StudentLine(msgspec.Struct, frozen=True):
     """Changes by this run to a submission that it did not grade again: `late penalty`, `roster entry`."""
     extension_seconds: float = 0.0
     """Time from the unit's due date to the student's own."""
+    late_days_left: int | None = None
+    """Late days left after this unit, for units that are due later; null if the class has none, or the unit has no
+    due date."""
 
 
 def class_lines(unit: course.Unit, result: ClassResult) -> Iterator[StudentLine]:
@@ -198,6 +211,7 @@ def _of_row(unit: course.Unit, row: Row, result: ClassResult) -> StudentLine:
     mark = result.marks.marks.get(student)
     late = mark.late if mark and handed_in else None
     time_stamp = mark.unresolved if mark and handed_in else None
+    days = result.marks.late_days.get(student)
     return StudentLine(
         student,
         unit.name,
@@ -217,6 +231,7 @@ def _of_row(unit: course.Unit, row: Row, result: ClassResult) -> StudentLine:
         time_stamp or "",
         list(row.updates),
         result.marks.extensions.get(student, timedelta()).total_seconds(),
+        days.left if days else None,
     )
 
 

@@ -8,7 +8,7 @@ import typer
 
 from ..output_files import NotWritable
 from .console import print_lines
-from .options import Course, UnitName, Units, class_folder, named, path_option
+from .options import Course, IdColumn, RosterFile, Section, UnitName, Units, class_folder, named, path_option
 from .result_files import reject_standard_output
 
 
@@ -60,17 +60,25 @@ def report(
         Path | None,
         path_option("PATH", "A folder, or a file that ends in .html; COURSE/reports/UNIT/ if not given."),
     ] = None,
+    roster: RosterFile = None,
+    id_column: IdColumn = None,
+    section: Section = None,
     course_folder: Course = None,
 ) -> None:
     """Write the class report: a page on how a class did in a unit, and the same as CSV and JSON."""
+    from ..gradebook.roster import class_list
     from ..reports import class_report
 
     root = class_folder(course_folder).resolve()
     reject_standard_output(output, "Name a folder, or a file that ends in .html.")
     if output and output.is_symlink():
         raise NotWritable(f"{output} is a link. Give the name of the folder, or file, itself.")
-    page = output or root / class_report.FOLDER / unit
+    students = None
+    if section is not None:
+        students = {student.id for student in class_list(root, roster, id_column).roster.in_section(section).students}
+    page = output or class_report.report_folder(root, unit, section)
     if page.suffix != class_report.PAGE:
         page = class_report.page_path(page, is_anonymous=anonymous)
     class_report.check(page)
-    print_lines(class_report.write(class_report.compose(root, unit, is_anonymous=anonymous), page))
+    report = class_report.compose(root, unit, is_anonymous=anonymous, section=section, students=students)
+    print_lines(class_report.write(report, page))

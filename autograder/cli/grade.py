@@ -21,6 +21,7 @@ from .options import (
     Require,
     RosterFile,
     Scheduler,
+    Section,
     Trust,
     UnitName,
     class_folder,
@@ -44,6 +45,7 @@ def grade(
     ] = None,
     roster: RosterFile = None,
     id_column: IdColumn = None,
+    section: Section = None,
     markers: Annotated[
         int, typer.Option("--markers", "--workers", min=1, help="Marking processes side by side.")
     ] = processors.count(),
@@ -79,7 +81,7 @@ def grade(
     repair = repair and scheduler is None  # on a cluster none is searched
     hint = "" if dry_run else " What was graded so far is in the gradebook; run the same command again for the rest."
     try:
-        work = assignment(unit, root, submitted, roster, id_column)
+        work = assignment(unit, root, submitted, roster, id_column, section=section)
         if dry_run:
             expected = preview(
                 work, device=device, settings=settings, markers=markers, regrade=regrade, repair=repair, marking=marking
@@ -102,7 +104,8 @@ def grade(
     except KeyboardInterrupt:
         fail(f"Interrupted.{hint}")
     of_class = ["--course", str(course_folder)] if course_folder else []
-    _print_class(work, result, shlex.join(["autograder", "report", unit, *of_class]), as_json=as_json)
+    of_section = ["--section", section] if section is not None else []
+    _print_class(work, result, shlex.join(["autograder", "report", unit, *of_section, *of_class]), as_json=as_json)
     for sentence in _remarks(work):
         remark(sentence)
     has_problem = any(row.problem or row.report.status == "grader_error" for row in result.rows)
@@ -172,8 +175,11 @@ def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
             f"NOT LOOKED AT in {relative_path(work.submitted)}: {list_names(work.passed_over)}. "
             "A submission is STUDENT/UNIT/UNIT.ipynb; put it there, or take it out."
         )
-    if work.not_on_roster:
-        yield f"NOT ON THE ROSTER, and {graded} all the same: {list_names(work.not_on_roster)}."
+    with_notebook = {hand_in.student for hand_in in work.hand_ins if hand_in.notebook is not None}
+    if strangers := [student for student in work.not_on_roster if student in with_notebook]:
+        yield f"NOT ON THE ROSTER, and {graded} all the same: {list_names(strangers)}."
+    if without := [student for student in work.not_on_roster if student not in with_notebook]:
+        yield f"NOT ON THE ROSTER, with a folder but no notebook: {list_names(without)}."
     if not digests.is_current(work.unit.name, work.root):
         yield (
             f"{relative_path(work.root / 'source')} keeps {work.unit.name} as it was given out, and this version of "

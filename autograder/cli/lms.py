@@ -9,7 +9,7 @@ import typer
 from .. import course
 from . import result_files
 from .console import fail, list_names, print_lines, relative_path, remark
-from .options import STANDARD_OUTPUT, Course, IdColumn, RosterFile, UnitName, class_folder, named, path_option
+from .options import STANDARD_OUTPUT, Course, IdColumn, RosterFile, Section, UnitName, class_folder, named, path_option
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..gradebook.roster import Roster
@@ -94,6 +94,7 @@ def export(
     ] = None,
     roster: RosterFile = None,
     id_column: IdColumn = None,
+    section: Section = None,
     course_folder: Course = None,
 ) -> None:
     """Write the gradebook's grades as a table: one column an exercise and written question, or for Canvas or Moodle."""
@@ -106,7 +107,7 @@ def export(
     root = class_folder(course_folder).resolve()
     assignments = _assignments(assignment or [], units)
     result_files.check(place, [roster or root / ROSTER, root / FILE])
-    marks = marked_class(root, list(dict.fromkeys(units)), roster, id_column)
+    marks = marked_class(root, list(dict.fromkeys(units)), roster, id_column, section)
     table = _table(form, marks, assignments)
     result_files.write(place, as_csv(table.rows).encode("utf-8", "replace"))
     for sentence in (*marks.roster.remarks, *table.remarks):

@@ -55,6 +55,10 @@ IdColumn = Annotated[
         help="The roster's column with the students' ids; `Email address before @` is the part before the @.",
     ),
 ]
+Section = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Only the students in this section, by the roster's column section."),
+]
 Require = Annotated[
     Literal["A", "B"] | None,
     typer.Option("--require-isolation", help="Mark at this level or not at all; if not given, at the best there is."),

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from . import database, entry, lateness, records
 from .clean_notebook import released
 from .course_directory import CourseProblem, first_error, nbgrader_api
 from .database import Database
+from .deadlines import Deadlines
 from .entry import Entry
 from .lateness import LatePenalties
 from .marks import UnitMarks, unit_marks
@@ -40,6 +41,8 @@ class Times:
     handed_in: datetime | None
     due: datetime | None
     """The due date, extensions included."""
+    extension: timedelta = timedelta()
+    """Time from the unit's due date to this one."""
 
 
 class ClassGradebook(AbstractContextManager["ClassGradebook"]):
@@ -61,6 +64,7 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         self._session: Session = self._gradebook.db()
         self._late_penalties = LatePenalties(directory, self._gradebook, unit)
         self.stamp_format = StampFormat.of_course(directory)
+        self.deadlines = Deadlines.of_course(directory)
         records.METADATA.create_all(self._gradebook.engine)
         if not self._holds_the_unit():
             self._put_unit()
@@ -86,15 +90,15 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
 
     def entry(self, student: str) -> Entry | None:
         """Return the student's entry for the unit, if there is one."""
-        return entry.find_entry(self._session, self._cells, student)
+        return entry.find_entry(self._session, self._unit, self._cells, student, self.deadlines)
 
     def new_entry(self, student: str) -> Entry:
         """Return an empty entry for the unit's cells, for a student who has none."""
-        return entry.new_entry(self._session, self._cells, student)
+        return entry.new_entry(self._session, self._unit, self._cells, student, self.deadlines)
 
     def marks(self) -> UnitMarks:
         """Return everyone's marks."""
-        return unit_marks(self._session, self._unit, self._cells)
+        return unit_marks(self._session, self._unit, self._cells, self.deadlines)
 
     def times(self) -> dict[str, Times]:
         """Return the times of all graded submissions, by student."""
@@ -103,7 +107,10 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
             .filter_by(assignment_id=self._cells.assignment)
             .filter(SubmittedAssignment.notebooks.any())  # else there is only an extension
         )
-        return {one.student_id: Times(one.timestamp, lateness.due(one)) for one in submissions.yield_per(_AT_ONCE)}
+        return {
+            one.student_id: Times(one.timestamp, lateness.due(one), one.extension or timedelta())
+            for one in submissions.yield_per(_AT_ONCE)
+        }
 
     def late_or_penalised(self, times: Mapping[str, Times]) -> set[str]:
         """Return the students whose submission is late, or has lost points for that. times: those of `times`."""
@@ -133,7 +140,7 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         for (unit,) in others.order_by(Assignment.duedate).all():
             penalties = LatePenalties(self._directory, self._gradebook, unit)
             cells = entry.find_cells(self._session, unit)
-            for student, its in entry.all_entries(self._session, cells).items() if cells else ():
+            for student, its in entry.all_entries(self._session, cells, self.deadlines, {}).items() if cells else ():
                 if (its.penalty(penalties) or 0.0) != its.shown().late_penalty:
                     outdated.setdefault(unit, []).append(student)
         return outdated

@@ -2,9 +2,10 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -24,7 +25,8 @@ from sqlalchemy.orm import Session
 from .. import course
 from ..report import Report
 from . import extensions, records
-from .lateness import LatePenalties, extension_in_words, is_past_due, lateness, record_time
+from .deadlines import Deadline, Deadlines
+from .lateness import LateDays, LatePenalties, is_past_due, lateness, record_time
 from .records import Provenance
 from .time_stamp import SubmissionTime
 
@@ -58,8 +60,8 @@ class Shown(msgspec.Struct):
     """The written answers that no person graded, because nothing is written in them."""
     is_past_due: bool = False
     """True if the due date with the student's extension has passed: the page then shows the edits of repairs."""
-    extension: str = ""
-    """Text of the student's extension, such as `2 days`; empty without an extension."""
+    deadline: Deadline = Deadline()
+    """The student's due date, and the delay of the submission."""
 
     @property
     def score(self) -> float:
@@ -87,8 +89,10 @@ class Entry:
     _notebook: Any
     grades: InitVar[Iterable[Any]]
     comments: InitVar[Iterable[Any]]
-    unresolved: str | None = None
-    """The text of a time stamp that does not determine the submission time."""
+    unresolved: str | None
+    """The text of a time stamp that does not determine the submission time; None if there is no such stamp."""
+    _deadline: Callable[[], Deadline]
+    """Returns the deadline as it is now."""
 
     def __post_init__(self, grades: Iterable[Any], comments: Iterable[Any]) -> None:
         self._grades = _by_name(self._cells.graded, grades)
@@ -172,7 +176,7 @@ class Entry:
             self.unresolved is not None,
             [name for name, grade in self._grades.items() if is_blank(name, grade)],
             is_past_due(self._submission),
-            extension_in_words(self._submission),
+            self._deadline(),
         )
 
 
@@ -195,7 +199,7 @@ def find_cells(session: Session, unit: str) -> Cells | None:
     )
 
 
-def find_entry(session: Session, cells: Cells, student: str) -> Entry | None:
+def find_entry(session: Session, unit: str, cells: Cells, student: str, deadlines: Deadlines) -> Entry | None:
     """Return the student's entry, if there is one."""
     row = _submitted(session, cells).filter(SubmittedAssignment.student_id == student).one_or_none()
     if row is None:
@@ -206,13 +210,16 @@ def find_entry(session: Session, cells: Cells, student: str) -> Entry | None:
         session.query(kind).filter(kind.notebook_id == notebook.id, kind.cell_id.in_(names))
         for kind, names in ((Grade, cells.graded), (Comment, cells.answered))
     )
-    return Entry(session, cells, submission, notebook, grades, comments, records.unresolved_stamp(session, notebook.id))
+    unresolved = records.unresolved_stamp(session, notebook.id)
+    deadline = _deadline_of_one(session, deadlines, unit, submission)
+    return Entry(session, cells, submission, notebook, grades, comments, unresolved, deadline)
 
 
-def all_entries(session: Session, cells: Cells) -> dict[str, Entry]:
+def all_entries(session: Session, cells: Cells, deadlines: Deadlines, days: Mapping[str, LateDays]) -> dict[str, Entry]:
     """Return all entries of the unit, only for reading, sorted by the student's id. Takes three queries.
 
-    Grades and comments are the rows themselves: SQLAlchemy's objects of a large class would take gigabytes.
+    days: late days by student. Grades and comments are the rows themselves: SQLAlchemy's objects of a large class would
+    take gigabytes.
     """
     submitted = sorted(_submitted(session, cells), key=lambda row: str(row[0].student_id))
     grades: dict[str, list[Any]] = defaultdict(list)
@@ -224,13 +231,14 @@ def all_entries(session: Session, cells: Cells) -> dict[str, Entry]:
     unresolved = records.unresolved_stamps(session)
     return {
         submission.student_id: Entry(
-            session, cells, submission, its, grades[its.id], comments[its.id], unresolved.get(its.id)
+            session, cells, submission, its, grades[its.id], comments[its.id], unresolved.get(its.id),
+            partial(deadlines.of, submission, days.get(submission.student_id)),
         )
         for submission, its in submitted
-    }
+    }  # fmt: skip
 
 
-def new_entry(session: Session, cells: Cells, student: str) -> Entry:
+def new_entry(session: Session, unit: str, cells: Cells, student: str, deadlines: Deadlines) -> Entry:
     """Return an empty entry, which reaches the gradebook only when it is committed together with its marks.
 
     It has the extension that was given before. nbgrader's own `add_submission` commits it without marks: a run that
@@ -243,7 +251,14 @@ def new_entry(session: Session, cells: Cells, student: str) -> Entry:
     comments = [Comment(cell_id=cell, notebook=notebook) for cell in cells.answered]
     session.add(submission)
     session.flush()
-    return Entry(session, cells, submission, notebook, grades, comments)
+    deadline = _deadline_of_one(session, deadlines, unit, submission)
+    return Entry(session, cells, submission, notebook, grades, comments, None, deadline)
+
+
+def _deadline_of_one(session: Session, deadlines: Deadlines, unit: str, submission: Any) -> Callable[[], Deadline]:
+    """Return a function that reads the late days when it is called, because a new submission time may change them."""
+    student = submission.student_id
+    return lambda: deadlines.of(submission, deadlines.days_of(session, unit, student).get(student))
 
 
 def _submitted(session: Session, cells: Cells) -> Any:

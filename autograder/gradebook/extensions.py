@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from . import database
 from .course_directory import course_directory
 from .course_lock import course_lock
 from .roster import Enrolled, class_list
-from .time_stamp import StampFormat, time_in
+from .time_stamp import StampFormat, in_zone, time_in
 
 _MOST_NAMED = 5
 
@@ -51,8 +51,7 @@ class DueDate:
 
     def in_zone(self, extension: timedelta = timedelta()) -> str:
         """Return the due date, with an extension, as text in the class's time zone."""
-        local = (self.utc + extension).replace(tzinfo=UTC).astimezone(self.zone)
-        return f"{local:{'%Y-%m-%d %H:%M:%S %Z' if local.second else '%Y-%m-%d %H:%M %Z'}}"
+        return in_zone(self.utc + extension, self.zone)
 
     def extension(self, request: Request) -> timedelta:
         """Return the extension that is requested. Raises BadExtension."""

@@ -2,11 +2,10 @@
 
 import math
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from nbgrader.api import Assignment, SubmittedAssignment
+from nbgrader.api import Assignment, Student, SubmittedAssignment
 from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy.orm import Session
 
@@ -80,22 +79,44 @@ def lateness(submission: Any) -> timedelta:
     return timedelta(seconds=submission.total_seconds_late if due(submission) else 0)
 
 
-def late_days_left(session: Session, rule: LatePenalty, student: str, unit: str) -> int:
-    """Return the late days that a student has left for a unit, once all submissions due before it have taken theirs.
+class LateDays(NamedTuple):
+    """A student's late days in a unit."""
 
-    Submissions that are not graded yet take none.
+    spent: int
+    """Days that the submission takes."""
+    left: int
+    """Days that are left after it, for units that are due later."""
+
+
+def late_days(session: Session, rule: LatePenalty, unit: str, student: str | None = None) -> dict[str, LateDays]:
+    """Return the late days of everyone in the gradebook, or of one student; none if the unit has no due date.
+
+    They are spent in the order of the students' due dates. Submissions that are not graded yet take none.
     """
+    date = session.query(Assignment.duedate).filter_by(name=unit).scalar()
+    if date is None:
+        return {}
+    students = session.query(Student.id)
     submissions = session.query(SubmittedAssignment).join(Assignment).filter(Assignment.duedate.is_not(None))
-    in_order = sorted(submissions.filter(SubmittedAssignment.student_id == student), key=lambda s: (s.duedate, s.name))
-    left = rule.late_days
-    for submission in takewhile(lambda submission: submission.name != unit, in_order):
-        left -= rule.days_spent(lateness(submission), left)
-    return left
+    if student is not None:
+        students = students.filter_by(id=student)
+        submissions = submissions.filter(SubmittedAssignment.student_id == student)
+    by_student: dict[str, list[Any]] = {name: [] for (name,) in students}
+    for submission in submissions:
+        by_student[submission.student_id].append(submission)
+    return {name: _late_days(rule, (date, unit), of_student) for name, of_student in by_student.items()}
 
 
-def extension_in_words(submission: Any) -> str:
-    """Return a submission's extension as exact text; empty without an extension or a due date."""
-    return exactly(submission.extension or timedelta()) if due(submission) else ""
+def _late_days(rule: LatePenalty, unit: tuple[datetime, str], submissions: list[Any]) -> LateDays:
+    """unit: its due date and name. submissions: one student's, each with a due date."""
+    in_order = sorted((submission.duedate, submission.name, lateness(submission)) for submission in submissions)
+    last = next((its[:2] for its in in_order if its[1] == unit[1]), unit)
+    days = LateDays(0, rule.late_days)
+    for date, name, late in in_order:
+        if (date, name) <= last:
+            spent = rule.days_spent(late, days.left)
+            days = LateDays(spent if name == unit[1] else 0, days.left - spent)
+    return days
 
 
 def exactly(duration: timedelta) -> str:

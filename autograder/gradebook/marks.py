@@ -1,8 +1,8 @@
 """A class's marks as the gradebook holds them: a person's marks and penalties for lateness count as nbgrader counts."""
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,8 +11,11 @@ from sqlalchemy.orm import Session
 from .. import course
 from ..errors import UserError
 from . import database, records
+from .course_directory import course_directory
+from .deadlines import Deadlines
 from .entry import Cells, Shown, all_entries, find_cells
 from .extensions import of_unit
+from .lateness import LateDays
 from .roster import Enrolled, enrolled
 
 
@@ -59,6 +62,18 @@ class UnitMarks:
     """Everyone in the gradebook, by id."""
     extensions: Mapping[str, timedelta]
     """Extensions of the due date by student, also of those without a submission."""
+    late_days: Mapping[str, LateDays]
+    """Late days of everyone in the gradebook; empty if the class has none, or if the unit has no due date."""
+
+    def of_students(self, ids: Collection[str]) -> "UnitMarks":
+        """Return the marks of these students only."""
+        return replace(
+            self,
+            marks={student: mark for student, mark in self.marks.items() if student in ids},
+            students=[student for student in self.students if student.id in ids],
+            extensions={student: extension for student, extension in self.extensions.items() if student in ids},
+            late_days={student: days for student, days in self.late_days.items() if student in ids},
+        )
 
     @property
     def max_score(self) -> float:
@@ -77,30 +92,31 @@ def of_units(root: Path, units: list[str]) -> list[UnitMarks]:
     for unit in units:
         course.unit(unit)
     gradebook = database.of(root)
+    deadlines = Deadlines.of_course(course_directory(root))
     with gradebook.reading() as session:
         if session is None:
             raise NoMarks(f"Nothing is graded yet: there is no {gradebook}. Run `{_grade(units[0], root)}`.")
         cells = {unit: find_cells(session, unit) for unit in units}
         if unknown := next((unit for unit in units if cells[unit] is None), None):
             raise NoMarks(f"Nothing of {unknown} is graded in {gradebook} yet. Run `{_grade(unknown, root)}`.")
-        return [unit_marks(session, unit, its) for unit, its in cells.items() if its]
+        return [unit_marks(session, unit, its, deadlines) for unit, its in cells.items() if its]
 
 
 def _grade(unit: str, root: Path) -> str:
     return shlex.join(["autograder", "grade", unit, "--course", str(root)])
 
 
-def unit_marks(session: Session, unit: str, cells: Cells) -> UnitMarks:
+def unit_marks(session: Session, unit: str, cells: Cells, deadlines: Deadlines) -> UnitMarks:
     """Return the marks of a unit."""
     in_order = [name for name in course.unit(unit).points if name in cells.points]
     in_order += [name for name in cells.points if name not in in_order]  # cells of an earlier version of the unit
     provenance = records.all_provenance(session)
-    marks = {}
-    for student, entry in all_entries(session, cells).items():
+    marks, days = {}, deadlines.days_of(session, unit)
+    for student, entry in all_entries(session, cells, deadlines, days).items():
         origin = provenance.get(entry.id)
         about = (origin.status, origin.submission, origin.page) if origin else ("", "", "")
         waiting = frozenset(entry.waiting())
         marks[student] = Mark(entry.shown(), waiting, entry.late, *about, entry.timestamp, entry.unresolved)
     return UnitMarks(
-        unit, {name: cells.points[name] for name in in_order}, marks, enrolled(session), of_unit(session, unit)
+        unit, {name: cells.points[name] for name in in_order}, marks, enrolled(session), of_unit(session, unit), days
     )

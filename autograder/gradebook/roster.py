@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ _MOST_NAMED = 20
 _BEFORE_AT = " before @"
 """Suffix of a column's name: the part of an address that is before the @."""
 _TEST_STUDENT = "Student, Test"
+_SEPARATED = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
+"""What is between two sections of a student in a table of Canvas's or Moodle's."""
 
 
 class Strangers(BadRoster):
@@ -66,6 +68,29 @@ class Roster:
     def value(self, student: str, column: str) -> str:
         """Return a student's value in a column, named in any case or in English; empty if the column is missing."""
         return _value(self.lines.get(student, {}), self.words, column)
+
+    def in_section(self, section: str | None) -> "Roster":
+        """Return the roster with the students of one section; the whole roster for None.
+
+        Raises BadRoster, which lists the sections, if no student is in this one.
+        """
+        if section is None:
+            return self
+        wanted = section.strip()
+        texts = {student.id: self._section_text(student.id) for student in self.students}
+        sections = {name: {*self._separated(text), text} for name, text in texts.items() if text}
+        if students := [student for student in self.students if wanted in sections.get(student.id, ())]:
+            return replace(self, students=students)
+        if names := sorted({name for text in texts.values() for name in self._separated(text)}):
+            raise BadRoster(f"The roster has no section `{printable(section)}`. Its sections are: {_some(names)}.")
+        raise BadRoster("No student on the roster has a section. Add a column `section` to the roster.")
+
+    def _section_text(self, student: str) -> str:
+        return self.value(student, "section") or (self.value(student, "groups") if self.platform == "Moodle" else "")
+
+    def _separated(self, text: str) -> list[str]:
+        """Return the sections in a value. In Canvas's and Moodle's tables there may be several: `Lec 1, Lab 2`."""
+        return [name for name in (_SEPARATED.split(text) if self.platform else [text]) if name]
 
     def word(self, column: str) -> str:
         """Return the English name of a column of the header, in lower case."""
@@ -175,7 +200,7 @@ _OWN = _Kind(
     last_name=("last_name", "last name", "surname"),
     whole_name=("full name",),
     email=("email", "email address"),
-    more=("lms_user_id",),
+    more=("lms_user_id", "section"),
     others="lms_user_id",
 )
 _CANVAS = _Kind(
@@ -197,7 +222,7 @@ _MOODLE = _Kind(
     email=("email address",),
     more=("identifier",),
     others=r"status|grade|maximum grade|grade can be changed|last modified \(.*\)|feedback comments|groups|institution"
-    r"|department|last downloaded from this course|.*\((real|percentage|letter|feedback)\)|online text",
+    r"|section|department|last downloaded from this course|.*\((real|percentage|letter|feedback)\)|online text",
 )
 _NAMES = _OWN.person | _CANVAS.person | _MOODLE.person
 _NO_STUDENT = re.compile(r"\s*(points possible|muted|manual posting.*)?\s*", re.IGNORECASE)

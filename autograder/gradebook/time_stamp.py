@@ -125,6 +125,12 @@ def time_near(stamp: bytes, clock: datetime, written: StampFormat) -> datetime |
     return local and min(max(clock, local - _LARGEST_OFFSET), local - _LEAST_OFFSET)
 
 
+def in_zone(moment: datetime, zone: tzinfo | None) -> str:
+    """Return a time in UTC as text in a time zone, such as `2026-12-01 18:00 CET`, with seconds unless they are 0."""
+    local = moment.replace(tzinfo=UTC).astimezone(zone or UTC)
+    return f"{local:{'%Y-%m-%d %H:%M:%S %Z' if local.second else '%Y-%m-%d %H:%M %Z'}}"
+
+
 def _utc(text: str, written: StampFormat) -> datetime | None:
     match = _WITH_OFFSET.fullmatch(text) or _WITH_NAME.fullmatch(text)
     local = _local(match[1].strip() if match else text, written)

@@ -65,14 +65,21 @@ class MarkedClass:
         return sorted({student for unit in self.units for student in unit.marks} - set(self.listed))
 
 
-def marked_class(root: Path, units: list[str], roster: Path | None, id_column: str | None) -> MarkedClass:
-    """Return the grades in a course folder. Raises UnknownUnit, NoMarks, BadRoster and CourseProblem."""
+def marked_class(
+    root: Path, units: list[str], roster: Path | None, id_column: str | None, section: str | None = None
+) -> MarkedClass:
+    """Return the grades in a course folder, or of one section of the roster.
+
+    Raises UnknownUnit, NoMarks, BadRoster and CourseProblem.
+    """
     if not root.is_dir():
         raise CourseProblem(f"The course folder {root} is not there.")
     marks = of_units(root, units)
-    people = class_list(root, roster, id_column).roster
+    people = class_list(root, roster, id_column).roster.in_section(section)
     folder = root / course_directory(root).submitted_directory
     students = {student.id for student in people.students}
+    if section is not None:
+        marks = [of_unit.of_students(students) for of_unit in marks]
     handed_in = {
         unit.unit: frozenset(s for s in students - set(unit.marks) if _has_files(folder / s / unit.unit))
         for unit in marks
@@ -150,7 +157,7 @@ def for_canvas(marks: MarkedClass, assignments: Mapping[str, str]) -> Table:
                 f"No assignment of Canvas's is called {unit.unit}: it would make a new one. If it has one, take its "
                 f'table of grades for the roster, and name the column: --assignment "{unit.unit}=NAME (NUMBER)".'
             )
-        elif points != most:
+        elif _as_number(points) != _as_number(most):
             remarks.append(f"{name} has {points or 'no'} points in Canvas, and {most} here.")
     if spared:
         remarks.append(

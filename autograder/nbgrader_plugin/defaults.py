@@ -22,6 +22,7 @@ def put_into(c: Any, folder: Path) -> None:
     c.Exchange.root = str(folder / "exchange")
 
     # The exchange holds what strangers put there: no link in it is followed, and nobody hands in for somebody else.
+    c.ExchangeFactory.release_assignment = f"{_PLUGIN}.exchange.ReleaseUnit"
     c.ExchangeFactory.collect = f"{_PLUGIN}.exchange.CollectHandIns"
     c.ExchangeFactory.release_feedback = f"{_PLUGIN}.exchange.ReleaseFeedback"
 

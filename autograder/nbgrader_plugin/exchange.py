@@ -1,4 +1,4 @@
-"""nbgrader's `collect` and `release_feedback`, for an exchange into which students write.
+"""nbgrader's `release_assignment`; and its `collect` and `release_feedback`, for an exchange into which students write.
 
 nbgrader's `collect` follows links, so a student's folder in the exchange can bring in every file that the instructor
 may read. One folder with an odd name, or one that is too large, ends the run for the whole class. It trusts the
@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseFeedback
+from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseAssignment, ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash
 
 from ..course.submitted_folder import NotAFile, file_at, new_folder, replace_folder, restore_folder
 from ..gradebook.extensions import due_dates
 from ..gradebook.roster import may_be_graded
-from ..gradebook.time_stamp import StampFormat, time_near
+from ..gradebook.time_stamp import StampFormat, in_zone, time_near
 from .guards import SECRET, paths_like, read_beside
 
 TIME = r"[^+]+(?:(?<=[ \d])\+\d\d(?::?\d\d)?(?=\+|$))?"
@@ -32,6 +32,24 @@ _DEEPEST = 20
 _READ_AT_ONCE = 1 << 20
 _KILOBYTE = 1000  # as nbgrader counts
 _SHARED_FOLDER, _SHARED_FILE = 0o2775, 0o664
+_README = "README.md"
+_OWN_DATE = "If your instructor has given you more time, your own date counts."
+
+
+class ReleaseUnit(ExchangeReleaseAssignment):
+    """Releases a unit with its due date in the README. Only the class knows the date, so `release/` has none."""
+
+    def do_copy(self, src: str, dest: str, log: Any = None) -> None:
+        """Copy the released folder, and put the due date below the README's title."""
+        super().do_copy(src, dest, log)
+        due = due_dates(self.coursedir, self.coursedir.assignment_id)("")
+        if due is None:
+            return
+        readme = Path(dest) / _README
+        title, _, rest = (readme.read_text() if readme.exists() else "").partition("\n")
+        sentence = f"**Due: {in_zone(due, StampFormat.of_exchange(self).zone)}.** {_OWN_DATE}"
+        readme.unlink(missing_ok=True)  # the copy may be read-only
+        readme.write_text(f"{title}\n\n{sentence}\n{rest}".lstrip("\n"))
 
 
 class NotCollected(Exception):

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import CsvExportPlugin
 from nbgrader.preprocessors import GetGrades
 
 from .. import output_files
 from ..gradebook import records
+from ..gradebook.deadlines import Deadlines
 from ..gradebook.entry import is_blank
-from ..gradebook.lateness import extension_in_words, is_past_due
+from ..gradebook.lateness import is_past_due
 from ..gradebook.spreadsheet import number, text
 from ..reports.graded_notebook import show_edits
 
@@ -26,15 +28,17 @@ _HEADER = (
 
 
 class ReadGrades(GetGrades):
-    """Adds blank and ungraded answers, which nbgrader gives 0, unclear times, extensions and edits of repairs."""
+    """Adds blank and ungraded answers, which nbgrader gives 0, unclear times, deadlines and edits of repairs."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         nb, resources = super().preprocess(nb, resources)
         about = resources["nbgrader"]
+        deadlines = Deadlines.of_course(CourseDirectory(config=self.config))
         with Gradebook(about["db_url"]) as gradebook:
             entry = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
             about["is_time_unresolved"] = entry.id in records.unresolved_stamps(gradebook.db)
-            about["extension"] = extension_in_words(entry.assignment)
+            days = deadlines.days_of(gradebook.db, about["assignment"], about["student"])
+            about["deadline"] = deadlines.of(entry.assignment, days.get(about["student"]))
             if is_past_due(entry.assignment):
                 show_edits(nb)
         return nb, resources

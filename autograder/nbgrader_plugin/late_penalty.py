@@ -10,7 +10,7 @@ from ..course import settings
 from ..course.folder import FILE
 from ..course.late_penalty import DAY
 from ..gradebook.course_directory import CourseProblem
-from ..gradebook.lateness import late_days_left
+from ..gradebook.lateness import late_days
 
 
 class ClassLatePenalty(LateSubmissionPlugin):
@@ -35,6 +35,7 @@ class ClassLatePenalty(LateSubmissionPlugin):
             return penalty
         late = timedelta(seconds=total_seconds_late)
         if self.rule.late_days:
-            left = late_days_left(self.parent.gradebook.db, self.rule, student_id, self.parent.assignment_id)
-            late -= self.rule.days_spent(late, left) * DAY
+            unit = self.parent.assignment_id
+            days = late_days(self.parent.gradebook.db, self.rule, unit, student_id)
+            late -= self.rule.days_spent(late, sum(days.get(student_id, ()))) * DAY
         return self.rule.points(score, late)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from .. import __version__, course, output_files
 from ..course.cells import code_cells
-from ..course.notebook import RawNotebook, parse
+from ..course.notebook import RawNotebook, parse, printable
 from ..course.notebook_file import read_at
 from ..gradebook.course_directory import course_directory
 from ..gradebook.marks import Mark, NoMarks, UnitMarks, of_units
@@ -49,6 +49,14 @@ _STATUSES = {
     Concern.CRASHED: "crashed",
     Concern.CELLS_FAILED: "cells_failed",
 }
+
+
+def report_folder(root: Path, unit: str, section: str | None = None) -> Path:
+    """Return the folder of a report. That of a section is within the class's; a `/` in its name is written `%2F`."""
+    of_class = root / FOLDER / unit
+    if section is None:
+        return of_class
+    return of_class / f"section_{section.strip().replace('%', '%25').replace('/', '%2F')}"
 
 
 def page_path(folder: Path, *, is_anonymous: bool) -> Path:
@@ -94,15 +102,30 @@ def _line(row: Row, exercises: Collection[str], max_score: float) -> list[object
     return line
 
 
-def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassReport:
-    """Return the report on a unit of the course in `root`. Raises UnknownUnit, NoMarks and CourseProblem."""
+def compose(
+    root: Path,
+    unit_name: str,
+    *,
+    is_anonymous: bool = False,
+    section: str | None = None,
+    students: Collection[str] | None = None,
+) -> ClassReport:
+    """Return the report on a unit of the course in `root`.
+
+    section, students: the section that the report is about, and the ids of its students; None for the whole class.
+    Raises UnknownUnit, NoMarks and CourseProblem.
+    """
     if not root.is_dir():
         raise NoMarks(f"The course folder {root} is not there.")
     unit = course.unit(unit_name, root)
     (scores,) = of_units(root, [unit_name])
+    everyone = scores.students
+    if students is not None:
+        scores = scores.of_students(students)
     if not scores.marks:
         command = shlex.join(["autograder", "grade", unit_name, "--course", str(root)])
-        raise NoMarks(f"Nothing of {unit_name} is graded yet. Run `{command}`.")
+        of_section = "" if section is None else f" in the section {printable(section)}"
+        raise NoMarks(f"Nothing of {unit_name} is graded yet{of_section}. Run `{command}`.")
     directory = course_directory(root)
     answers: list[WrongAnswer] = []
     statements: dict[tuple[str, str], str] = {}
@@ -114,7 +137,7 @@ def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassR
             reported.add(student)
             answers += _wrong_answers(student, report, folder, unit)
             statements |= _statements(report)
-    names = Names(scores.students, _source_text(course.source(unit_name, root)))
+    names = Names(everyone, _source_text(course.source(unit_name, root)))
     headings = unit.sections
     wrong = WrongAnswers(
         answers,
@@ -130,6 +153,7 @@ def compose(root: Path, unit_name: str, *, is_anonymous: bool = False) -> ClassR
         _spread(marks), list(_exercise_figures(scores.points, marks, headings)),
         wrong.mistakes(len(marks)), wrong.clusters(), wrong.unexplained(), _concerns(scores, reported),
         [_row(student, scores.marks.get(student.id), scores.points, mistakes) for student in scores.students],
+        section or "",
     )  # fmt: skip
     return _without_names(class_report) if is_anonymous else class_report
 

@@ -180,3 +180,5 @@ class ClassReport(msgspec.Struct, frozen=True):
     unexplained: list[Unexplained]
     to_look_at: list[ToLookAt]
     rows: list[Row]
+    section: str = ""
+    """The section of the roster that the report is about; empty for the whole class."""

@@ -8,7 +8,7 @@ when the autograder changes or the instructor grades.
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from ..classroom.assignment import NotGraded
 from ..course.notebook import printable
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.records import Attempt, Try
+from ..gradebook.time_stamp import in_zone
 from ..pool.requests import Ready
 from ..report import Report, joined, without_marks
 
@@ -61,8 +62,8 @@ def wait(gradebook: ClassGradebook, student: str, attempts: int | None) -> Wait 
     if after_failures > until:
         reason = f"{MOST_FAILED} times in an hour it could not be graded to its end (please tell your instructor)"
     notice = (
-        f"You have submitted again. {reason}, so this file is graded after {utc(moment)}. Nothing is lost. What is "
-        "below is about the file before it."
+        f"You have submitted again. {reason}, so this file is graded after "
+        f"{to_minute(moment, gradebook.deadlines.zone)}. Nothing is lost. What is below is about the file before it."
     )
     return Wait(moment, notice)
 
@@ -76,9 +77,9 @@ def wait_until(moments: Iterable[float], most: int | None, now: float) -> float:
     return 0.0 if most is None or len(recent) < most else recent[-most] + HOUR
 
 
-def utc(moment: datetime) -> str:
-    """Return a time as students read it, to the minute."""
-    return f"{moment:%Y-%m-%d %H:%M} UTC"
+def to_minute(moment: datetime, zone: tzinfo | None) -> str:
+    """Return a time in UTC as students read it: to the minute, in the class's time zone."""
+    return in_zone(moment.replace(second=0), zone)
 
 
 class Retries:

@@ -7,7 +7,7 @@ then the code had the hidden inputs, and an error raised in one call can carry t
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -20,12 +20,14 @@ from ..classroom import whole_files
 from ..classroom.assignment import Assignment
 from ..classroom.student_folders import Autograded
 from ..gradebook.class_gradebook import Times
+from ..gradebook.lateness import exactly
+from ..gradebook.time_stamp import StampFormat, in_zone
 from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
 from ..reports.graded_notebook import message_html
 from ..student_check.unit_data import EXAMPLES, data_file, read_unit
 from .exchange import EVERYONE, Exchange
 from .file_changes import FileStatus
-from .rate_limit import utc
+from .rate_limit import to_minute
 
 Show = Literal["check", "names", "all"]
 """Content of pages before the due date: verdicts on public examples, names of misconceptions, or the usual page."""
@@ -75,7 +77,6 @@ class ReleasedPages:
 
         usual: returns the path of a student's feedback page. notices: text for the top of a page, by student.
         """
-        autograded = Autograded(work.directory, self._unit)
         changed: set[str] = set()
         for student, its_times in times.items():
             page, notice = usual(student), notices.get(student)
@@ -83,7 +84,7 @@ class ReleasedPages:
             source = status, _is_due(its_times), its_times, notice
             if status is None or source == self._sources.get(student):
                 continue
-            content = self._content(autograded, student, page, its_times, notice)
+            content = self._content(work, student, page, its_times, notice)
             path = self.path(student)
             if content is not None and (not path.is_file() or path.read_bytes() != content):
                 self._unreleased.add(student)  # for the case that the next student's page raises an error
@@ -103,17 +104,16 @@ class ReleasedPages:
         if failed:
             self._again_at = time.monotonic() + AGAIN_SECONDS
 
-    def _content(
-        self, autograded: Autograded, student: str, usual: Path, times: Times, notice: str | None
-    ) -> bytes | None:
+    def _content(self, work: Assignment, student: str, usual: Path, times: Times, notice: str | None) -> bytes | None:
         """Return the student's page; None if there is nothing to show yet."""
         if self.shows_all(times):
             page = usual.read_bytes()
         else:
-            report = autograded.report(student)
+            report = Autograded(work.directory, self._unit).report(student)
             if report is None:
                 return None
-            page = limited(report, self._show, self._statements, due=times.due, handed_in=times.handed_in)
+            zone = StampFormat.of_course(work.directory).zone
+            page = limited(report, self._show, self._statements, times, zone)
         return page if notice is None else _with_notice(page, notice)
 
     @cached_property
@@ -141,11 +141,13 @@ def limited(
     report: Report,
     show: Show,
     statements: Mapping[str, Sequence[str]],
-    *,
-    due: datetime | None,
-    handed_in: datetime | None,
+    times: Times,
+    zone: tzinfo | None,
 ) -> bytes:
-    """Return the page that a student sees before the due date. statements: of each exercise's public examples."""
+    """Return the page that a student sees before the due date.
+
+    statements: of each exercise's public examples. zone: the class's time zone.
+    """
     if show == "check":
         lines = [_by_check(exercise, statements.get(exercise.name, ()), report.cells) for exercise in report.exercises]
     else:
@@ -153,8 +155,9 @@ def limited(
     page = _template().render(
         unit=report.unit,
         show=show,
-        until=f"From {utc(due)} on you" if due else "Once your instructor shows them you",
-        handed_in=utc(handed_in) if handed_in else "",
+        due=in_zone(times.due, zone) if times.due else "",
+        extension=exactly(times.extension) if times.due else "",
+        handed_in=to_minute(times.handed_in, zone) if times.handed_in else "",
         message=report.message,
         lines=lines,
     )
