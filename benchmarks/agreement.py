@@ -51,7 +51,11 @@ def main() -> None:
                 differ += [f"{unit} {exercise} {one.answer.name}: {test.name} {test.outcome}" for test in unequal]
                 if one.wrong and graded.diagnosis:
                     count["diagnosed by the grade"] += 1
-                    count["of these by the check"] += any(box in checked.printed for box in BOXES)
+                    is_named = any(box in checked.printed for box in BOXES)
+                    count["of these by the check"] += is_named
+                    if not is_named:
+                        kind = "a part" if graded.diagnosis.is_partial else "two" if graded.diagnosis.beside else "one"
+                        differ.append(f"{unit} {exercise} {one.answer.name}: only the grade names {kind}")
                 if one.wrong and not graded.diagnosis and any(box in checked.printed for box in BOXES):
                     count["diagnosed only by the check"] += 1
     for name, many in count.items():
