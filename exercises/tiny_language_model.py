@@ -375,13 +375,13 @@ show(
 # %% [markdown]
 # ## 7. All of it together
 #
-# Your parts become a model, built as models are built today. It learns from 200,000 letters of English that come with
-# Python: paragraphs from the docstrings of 25 modules of its standard library. Nothing is downloaded. The code calls
-# all characters letters.
+# Your functions become parts of a model with rotary embeddings, grouped queries and a KV cache. It learns from 200,000
+# characters of English that come with Python: paragraphs from the docstrings of 25 modules of its standard library.
+# Nothing is downloaded. The code calls all characters letters.
 #
 # A tenth of the paragraphs, those whose length ends in 9, is set aside as the **validation text**, on which the model
-# does not train. A model can lower its loss on the training text by memorising it. On the validation text only what
-# holds for other texts helps.
+# does not train. A model can lower its loss on the training text by memorising that text. To lower its loss on the
+# validation text, it must learn what both texts share: words, their order, punctuation.
 
 # %% training="library_text"
 MODULES = """
@@ -437,12 +437,12 @@ def as_text(tokens: torch.Tensor) -> str:
 
 
 # %% [markdown]
-# A loss of 1.6: is that much? Its exponential is easier to imagine. The **perplexity** $e^L$ is the number of equally
-# likely letters among which a model would have to choose with the same loss. A model that knows nothing has the
-# perplexity $V$, and one that is always sure and right has 1.
+# Is a loss of 1.5 large? Its exponential is easier to imagine. The **perplexity** $e^L$ is the number of equally likely
+# letters that give the loss $L$: 4.5 letters give 1.5. A model that knows nothing has the perplexity $V$. A model that
+# is always sure and right has the perplexity 1.
 #
-# A second thing to compare with is the model that only counts pairs, from the beginning of this notebook. It is called
-# a **bigram model**. Each count gets one more (*add-one smoothing*), so that no pair has the probability 0:
+# What does a simple model reach? The notebook began with a model that counts pairs of letters, a **bigram model**. One
+# is added to each count (*add-one smoothing*), so that no pair has the probability 0:
 #
 # $$p(\text{after} \mid \text{one}) = \frac{\text{count}(\text{one}, \text{after}) + 1}{\text{count}(\text{one}) + V}$$
 
@@ -468,10 +468,10 @@ def bigram_perplexity() -> str:
 show(bigram_perplexity)
 
 # %% [markdown]
-# The model differs from the first Transformer in three ways, which earlier units explain. Their code is given:
+# The model differs from a stack of your blocks in three ways, which earlier units explain. Their code is given:
 #
-# - **Rotary embeddings** (unit 5) rotate queries and keys by their position. Nothing is added to the embeddings. Sines
-#   and cosines come from your `sinusoidal_positions`: the angles are the same.
+# - **Rotary embeddings** (unit 5) rotate queries and keys by their position. Nothing is added to the embeddings. Your
+#   `sinusoidal_positions` gives the sines and cosines: the angles are the same.
 # - **Grouped queries** (unit 6): four heads share two keys and two values, so the cache is half as large.
 # - **A KV cache** (unit 6): when the model writes, it reads only the newest letter. If you have written a `KVCache` in
 #   unit 6, paste it over this one.
@@ -557,8 +557,8 @@ class TinyLanguageModel(nn.Module):
 
 
 # %% [markdown]
-# Some 220,000 parameters read about four times as many letters as the training text has. On a laptop this takes half a
-# minute to a minute. The line *validation* is the loss on the text set aside:
+# The model has 221,000 parameters, and reads 820,000 letters in training, so each part of the text four or five times.
+# This takes half a minute to a minute on a laptop. The *validation* loss is that on the text set aside:
 
 
 # %% training="train_tiny"
@@ -624,8 +624,8 @@ def perplexities() -> None:
 show(perplexities)
 
 # %% [markdown]
-# On the validation text the model hesitates among about four letters, the bigram model among about twelve. The two
-# losses of the model are close: it memorised little.
+# On the validation text the model is as unsure as among four equally likely letters, the bigram model as among twelve.
+# The model's losses on both texts are close, so it memorised little.
 #
 # **Writing with a cache.** Your `generate` reads the whole text again for each letter. With a cache the first step
 # reads the prompt, and each later step one letter. Greedily, both ways write the same:
@@ -696,7 +696,8 @@ def draw_kept(length: int = 60) -> None:
     plt.xticks(range(length), piece.replace(" ", "_"), family="monospace")
     plt.xlabel("the text")
     plt.ylabel("letters that can be drawn")
-    plt.margins(x=0.01, y=0.25)  # leaves room for the legend
+    plt.xlim(-1, length)
+    plt.margins(y=0.25)  # leaves room for the legend
     plt.legend(fontsize=8, ncols=2, loc="upper right")
     plt.show()
 
@@ -704,8 +705,8 @@ def draw_kept(length: int = 60) -> None:
 show(draw_kept)
 
 # %% [markdown]
-# Three texts by each way of drawing, at temperature 0.8. Is anything copied? The longest piece that a text shares with
-# the training text is searched and printed:
+# Three texts by each way of drawing, at temperature 0.6. Are they copied? The last line says which piece of them is the
+# longest that is in the training text, too:
 
 
 # %% training="samples"
@@ -722,12 +723,12 @@ def longest_copy(text: str, known: str) -> str:
 
 def top_k_sample(logits: torch.Tensor) -> torch.Tensor:
     """Draw from the 5 most likely letters."""
-    return sample_next(logits, 0.8, 5)
+    return sample_next(logits, 0.6, 5)
 
 
 def top_p_sample(logits: torch.Tensor) -> torch.Tensor:
     """Draw from the most likely letters that have 90 % together."""
-    return sample_next(top_p(logits / 0.8, 0.9), 1.0, len(letters))
+    return sample_next(top_p(logits / 0.6, 0.9), 1.0, len(letters))
 
 
 def samples(begun: str = "The ", number: int = 3) -> None:
