@@ -126,7 +126,7 @@ def worked_through(run_all):
 
 STEPS = {
     OF_HEADS: b"steps: int = 300",
-    "tiny_language_model": b"steps: int = 500",
+    "tiny_language_model": b"steps: int = 800",
     "attention_masks": b"steps: int = 150",
     "modern_attention": b"steps: int = 150",
 }
