@@ -107,7 +107,7 @@ def test_serving_resumes_after_a_kill_before_any_file_or_commit(tmp_path, record
     answered = tmp_path / "answered"
 
     def request(requests):
-        """Whoever had no answer hands in again."""
+        """Submit again until the server has answered."""
         if not answered.exists():
             status, _ = requests.hand_in("cy", notebook(why_softmax="By a request."), "?wait=0")
             answered.write_text(str(status))
