@@ -557,7 +557,7 @@ def test_the_command_grades_next_to_a_hanging_submission_and_after_a_kill(course
     assert token.read_text() != its_token
     with course_lock(course):
         submit(course, "cy", notebook(), FIRST)
-        running.remark(f"Nobody who handed in {OTHER} is on the roster")
+        running.remark(f"Nobody who submitted {OTHER} is on the roster")
         running.remark("waits until that one is done")
     assert sorted(running.line()["student"] for _ in range(2)) == ["cy", "hangs"]
     with (course / "roster.csv").open("a") as roster:
