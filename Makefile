@@ -6,7 +6,7 @@
 # make search tries every known answer, where a test run tries a part, also typed into a notebook and marked like a
 #             submission, and writes docs/matrix.md; then it looks for texts that are slow to parse, SECONDS=60 of each
 #             kind, and keeps the slowest (together an hour)
-# make pictures takes the pictures of the pages in docs/ anew, from what the browser tests go through
+# make pictures takes the pictures of the pages in docs/ again, from what the browser tests go through
 # make lab    sets up .venv/ and opens the course in JupyterLab with nbgrader's formgrader, assignment list and validate
 #
 # TORCH=cuda  installs the CUDA build of torch (gigabytes) instead of the CPU build
@@ -39,7 +39,8 @@ SEARCHED := test_matrix.py test_student_check.py test_without_work.py test_two_a
 	test_class_of_200.py test_confined_notebook.py test_cost_of_answers.py test_endings.py test_fair_marks.py test_misbehaving.py \
 	test_nothing_to_paste.py test_postgresql.py test_reading.py test_sandbox.py test_serve.py test_submissions.py \
 	test_subtle_mistakes.py test_unseen.py
-QUICK := solutions test_catalogue.py test_compare.py test_device_probe.py test_graders.py test_layers.py test_locating.py
+QUICK := solutions test_catalogue.py test_compare.py test_device_probe.py test_graders.py test_layers.py test_locating.py \
+	test_prose.py
 
 .PHONY: demo build test suite check lab lint bench search pictures clean
 .DEFAULT_GOAL := demo
@@ -55,7 +56,7 @@ demo: build
 build: .venv/ready-$(TORCH)
 	@$(BIN)/autograder build --changed
 
-# Types are looked at beside the tests. That source/, release/ and demo/submitted/ are up to date is a test too.
+# mypy and ruff run next to the tests. A test checks that source/, release/ and demo/submitted/ are up to date.
 test: .venv/ready-test-$(TORCH)
 	@$(MAKE) --no-print-directory --jobs=2 lint suite
 

@@ -1,1 +1,1 @@
-"""What things cost, measured side by side in one run. These are not tests: the figures depend on the machine."""
+"""Benchmarks, with alternatives measured in one run. They are not tests: the figures depend on the machine."""

@@ -1,4 +1,4 @@
-"""How far the student check and the grade agree on answers outside the catalogue: `python -m benchmarks.agreement`.
+"""Agreement of student check and grade on answers outside the catalogue: `python -m benchmarks.agreement`.
 
 Grades each answer of `tests/unseen` as a submission, and runs the released check on it. Compares the outcomes of the
 hidden tests that the check tries, the points of these tests, and what is diagnosed.
@@ -17,7 +17,7 @@ from tests.typed import alone
 from tests.unseen import unseen
 
 BOXES = ("A common mistake looks just like this", "Several common mistakes look like this", "But so does")
-"""How the check begins its sentences on common mistakes."""
+"""Openings of the check's sentences on common mistakes."""
 
 PASSES = ("passed", "withheld")
 """Outcomes of a hidden test that the answer passes; whether the points are withheld depends on the other tests."""

@@ -17,7 +17,7 @@ from autograder.course.cells import filled_in
 
 _NAMES = ("Ada", "Bo", "Cleo", "Dua", "Eino", "Fay", "Gus", "Hana", "Ivo", "Jun", "Kai", "Lea", "Mio", "Nia", "Otis")
 _SHARES = {"solution": 60, "style": 12, "mistake": 20, "two": 5, "own": 3}
-"""Of a hundred answers."""
+"""Number of answers of each kind among a hundred."""
 
 
 def hand_in(root: Path, unit: str, size: int) -> None:
@@ -34,7 +34,7 @@ def hand_in(root: Path, unit: str, size: int) -> None:
 
 
 def notebooks(unit: str) -> Iterator[bytes]:
-    """As many as are asked for, each time the same."""
+    """Yield notebooks without end, in each call the same."""
     draw = random.Random(1)
     solutions = catalogue.solutions(unit)
     kinds = {name: _Answers(unit, name, solution) for name, solution in solutions.items()}

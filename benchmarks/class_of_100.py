@@ -1,4 +1,4 @@
-"""What a submission costs, here and with stock nbgrader: `python -m benchmarks.class_of_100 [OURS] [STOCK] [ROUNDS]`.
+"""Cost of a submission, here and with stock nbgrader: `python -m benchmarks.class_of_100 [OURS] [STOCK] [ROUNDS]`.
 
 The same submissions go through stock `nbgrader autograde` and `generate_feedback` with the same checks as hidden test
 cells, through the same with kernels that are shut down at once, and through `autograder grade` at isolation level A.
@@ -34,7 +34,8 @@ STOCK, IMMEDIATE = "stock nbgrader", "stock, kernels shut down at once"
 OURS, TWO_WORKERS = "autograder grade, one worker", "autograder grade, two workers"
 Submissions = Mapping[str, bytes]
 FEW = {STOCK: 2, IMMEDIATE: 2, OURS: 2 * EACH, TWO_WORKERS: 2 * EACH}
-"""As many as two workers need to be two, or the start of the second would be a part of what the others cost."""
+"""Sizes of the smaller batches. With fewer submissions than this, `autograder grade` does not start a second worker;
+its start would then count among the costs of the other submissions."""
 
 
 def stock(more: str, checks: Mapping[str, Any]) -> Callable[[Submissions], dict[str, Any]]:
@@ -54,7 +55,7 @@ def stock(more: str, checks: Mapping[str, Any]) -> Callable[[Submissions], dict[
 
 
 def ours(submissions: Submissions, workers: int = 1, wanted: str = "time") -> dict[str, Any]:
-    """What `autograder grade` takes, as `one_batch` tells it."""
+    """Return the time or memory that `autograder grade` takes, as `one_batch` prints it."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         stock_course.hand_in(root, UNIT, submissions)
@@ -157,7 +158,7 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
 
 
 def _in_each_round(one: Mapping[str, Any], other: Mapping[str, Any], kind: str) -> list[float]:
-    """How many times as much of this the one took, round by round."""
+    """Return the ratio of the two in each round, for one kind of cost."""
     return [more / less for more, less in zip(one["rounds"][kind], other["rounds"][kind], strict=True)]
 
 

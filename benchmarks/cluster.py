@@ -1,4 +1,4 @@
-"""What a cluster costs a submission: `python -m benchmarks.cluster [SIZE] [ROUNDS]`.
+"""Cost of a cluster for each submission: `python -m benchmarks.cluster [SIZE] [ROUNDS]`.
 
 Marks a class of SIZE (40), a quarter of it right, by turns with two marking processes here and with two Dask workers on
 this machine over TLS. Gradebook and pages are left out; the marking processes are new in each round on both routes, and
@@ -31,7 +31,7 @@ UNIT = "dot_product_attention"
 
 
 def class_of(size: int, root: Path) -> Assignment:
-    """A class, one in four of whom is right."""
+    """Return a class in which every fourth submission is right."""
     right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
     wrong = list(catalogue.misconceptions(UNIT).values())
     for number in range(size):

@@ -1,4 +1,4 @@
-"""What only a GPU can suffer from a submission, and what must come of it: that exercise is lost, and nothing else."""
+"""Submissions that harm only a GPU. Each must lose the points of its harmful exercise, and nothing else."""
 
 from dataclasses import dataclass
 
@@ -15,14 +15,17 @@ class Case:
     name: str
     tries: str
     status: ExerciseStatus
-    """What becomes of the exercise."""
+    """The status that the exercise must get."""
     says: str
-    """What is in the sentences about it, so that it is told from a wrong answer; empty for anything."""
+    """Text that a message on the exercise must contain, unlike that on a wrong answer; empty for any message."""
     code: str
     exercise: str = "context_vector"
 
     def problem(self, report: Report, after: Report) -> str:
-        """What is not as it must be; empty where all is. after: the report on the honest notebook that came next."""
+        """Return a description of the first wrong result; empty if all are right.
+
+        after: the report on the honest notebook that was graded next.
+        """
         lost = {one.name: one for one in report.exercises if one.status != "passed"}
         if set(lost) != {self.exercise}:
             return f"lost: {', '.join(lost) or 'nothing'}"

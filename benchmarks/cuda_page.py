@@ -38,8 +38,8 @@ def _marks(found: "Found") -> list[str]:
         f"{found.tried} notebooks with {found.answers} known answers were marked on both devices. "
         f"Differences: {len(found.differ)}. Not tried for want of time: {found.not_tried} notebooks.",
         "",
-        f"Beside these, {len(found.of_device)} answers that leave a tensor on the CPU lose more on the GPU, where they "
-        "stop with an error.",
+        f"Besides these, {len(found.of_device)} answers that leave a tensor on the CPU lose more on the GPU, where "
+        "they stop with an error.",
         "",
     ]
     lines += [f"- {one}" for one in found.differ[:_MOST]]

@@ -1,4 +1,4 @@
-"""Whether a GPU gives the marks that the CPU gives: `python -m benchmarks.cuda_proof`, on a machine that has one.
+"""Compare grades on a GPU with those on the CPU: `python -m benchmarks.cuda_proof`, on a machine with a GPU.
 
 It marks the same notebooks on both devices, sandboxed, and compares what an instructor sees: status and points of each
 exercise, and the name of the mistake. The notebooks hold the solutions; then every known answer, one for each exercise
@@ -47,7 +47,7 @@ PAGE = REPOSITORY / "docs" / "cuda.md"
 
 @dataclass(frozen=True)
 class Notebook:
-    """What is marked on both devices."""
+    """A notebook that is graded on both devices."""
 
     unit: str
     known: dict[str, catalogue.Candidate]
@@ -62,7 +62,7 @@ class Notebook:
 
 @dataclass
 class Found:
-    """What the run has found."""
+    """Results of the run."""
 
     device: str
     torch: str
@@ -178,13 +178,13 @@ def differences(notebook: Notebook, on_cpu: Report | None, on_gpu: Report | None
 
 
 def _seen(exercise: ExerciseReport) -> str:
-    """What an instructor sees of it."""
+    """Return what an instructor sees of an exercise: status, points and the misconception's name."""
     named = f", {exercise.diagnosis.names}" if exercise.diagnosis else ""
     return f"{exercise.status}, {exercise.score:g}{named}"
 
 
 def suffered(found: Found, gpu: GradingProcess) -> None:
-    """What a GPU can suffer, and the honest notebook after it."""
+    """Grade each of `CASES` on the GPU, and an honest notebook after it."""
     honest = Notebook(UNIT, {}).content
     answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
     for case in CASES:

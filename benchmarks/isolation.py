@@ -1,4 +1,4 @@
-"""What each layer of isolation costs a submission: `python -m benchmarks.isolation [ROUNDS]`.
+"""Cost of each layer of isolation for a submission: `python -m benchmarks.isolation [ROUNDS]`.
 
 The same right notebook is marked at each level in turn, so that whatever else the machine does affects all of them
 alike. After that, each layer alone: what it costs one worker to put it on.

@@ -1,4 +1,4 @@
-"""How much memory processes hold while a class is graded, from the kernel's smaps_rollup."""
+"""Memory of the processes while a class is graded, from the kernel's smaps_rollup."""
 
 import os
 import threading
@@ -45,7 +45,7 @@ class Watching:
 
 
 def roles(root: int) -> dict[int, str]:
-    """Each process of a batch and what it is: the tree is coordinator, grader, (bwrap,) warm parent, worker."""
+    """Return the role of each process of a batch: the tree is coordinator, grader, (bwrap,) fork server, worker."""
     roles, waiting = {root: ROLES[0]}, [(root, 0)]
     while waiting:
         pid, depth = waiting.pop()

@@ -1,4 +1,4 @@
-"""Classic mutation operators, beside those in `tests.located.edits`: each makes one small edit in one line.
+"""Classic mutation operators, besides those in `tests.located.edits`: each makes one small edit in one line.
 
 They know neither the exercises nor the repairs: several of their edits, such as a dropped statement, have no inverse
 among the repair operators.

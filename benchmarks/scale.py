@@ -1,4 +1,4 @@
-"""What a class of any size takes: `python -m benchmarks.scale [--folder FOLDER] [SIZE ...]` (100 1000 10000).
+"""Costs of a class of any size: `python -m benchmarks.scale [--folder FOLDER] [SIZE ...]` (100 1000 10000).
 
 For each size a class is made (`big_class`) and taken through the commands as an instructor would: `autograder grade`,
 `grade` again with nothing changed, `report` and `export`. CPU time is that of the command and all that it starts.
@@ -33,7 +33,7 @@ _SIZES = (100, 1_000, 10_000)
 _NOTED = 40
 """Points along the way of a class, about as many."""
 _SELDOM_SECONDS, _OFTEN_SECONDS = 2.0, 0.1
-"""Between two looks at memory, while a class is marked and otherwise."""
+"""Time between two readings of memory, while a class is graded and otherwise."""
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Run:
 
 
 def measure(size: int, folder: Path | None, markers: int) -> Iterator[dict[str, Any]]:
-    """What is known after each command of a class of this size, in a folder that is removed in the end."""
+    """Yield the figures so far after each command, for a class of this size in a folder that is removed in the end."""
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
     root = Path(tempfile.mkdtemp(dir=folder, prefix=f"class-of-{size}-"))
@@ -118,7 +118,7 @@ def main() -> None:
     asked.add_argument("sizes", nargs="*", type=int, default=_SIZES, metavar="SIZE")
     asked.add_argument("--folder", type=Path, help="where the classes' folders are made, some 0.5 MB a submission")
     asked.add_argument("--markers", type=int, default=os.cpu_count() or 1)
-    asked.add_argument("--figures", type=Path, default=FIGURES, help="the JSON file; table and plot are put beside it")
+    asked.add_argument("--figures", type=Path, default=FIGURES, help="the JSON file; table and plot are put next to it")
     given = asked.parse_args()
     figures: dict[str, Any] = json.loads(given.figures.read_text()) if given.figures.is_file() else {}
     for size in given.sizes:

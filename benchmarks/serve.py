@@ -1,7 +1,7 @@
-"""How long students wait for `autograder serve`: `python -m benchmarks.serve [ROUNDS] [MARKERS]`.
+"""Time that students wait for `autograder serve`: `python -m benchmarks.serve [ROUNDS] [MARKERS]`.
 
-Hands in through a real exchange to a class of 200, and waits for the released page: one alone, 20 at once, and 20 at
-once beside one that hangs. Prints seconds from the end of handing in to the page, and what an idle minute costs.
+Submits through a real exchange to a class of 200, and waits for the released page: one submission, 20 at once, and 20
+at once with another one that hangs. Prints the seconds from the submission to the page, and the cost of an idle minute.
 """
 
 import shutil
@@ -40,7 +40,7 @@ class Course:
         self._count = 0
 
     def hand_in(self, student: str, **answers: str) -> Path:
-        """Hands in as nbgrader's `submit` does; the page that is released for it."""
+        """Submit as nbgrader's `submit` does; return the page that is released for the submission."""
         self._count += 1
         solutions = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
         mistakes = list(catalogue.misconceptions(UNIT).values())
@@ -73,13 +73,13 @@ def waited(pages: list[Path]) -> list[float]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Of a process and all below it that run."""
+    """Return the CPU seconds of a process and all its running descendants."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100 + sum(map(cpu_seconds, children(pid)))
 
 
 def main() -> None:
-    """Serves, hands in, and prints."""
+    """Serve, submit, and print."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     folder = Path(tempfile.mkdtemp())
     course = Course(folder / "course")

@@ -1,9 +1,9 @@
-"""What the start of a command costs: `python -m benchmarks.start [RUNS]`.
+"""Cost of starting a command: `python -m benchmarks.start [RUNS]`.
 
 Marks one notebook, with a known mistake in it, with `autograder mark`, RUNS (5) times, and prints the CPU seconds of
-each process, those of all, and the wall time, each as the median with the least and the most. A process is looked at
-every few milliseconds, so what it did after the last look is in the sum of all alone. Wall time says something on an
-idle machine only.
+each process, those of all, and the wall time, each as the median with the least and the most. Each process is
+polled every few milliseconds, so its work after the last poll counts only in the sum of all. Wall times are meaningful
+only on an idle machine.
 """
 
 import os

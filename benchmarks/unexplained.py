@@ -1,4 +1,4 @@
-"""What looking for two mistakes at once costs where there are not two: `python -m benchmarks.unexplained UNIT [SIZE]`.
+"""Cost of a vain search for two mistakes in one answer: `python -m benchmarks.unexplained UNIT [SIZE]`.
 
 Marks a class of SIZE (40). A quarter is right; the others make three known mistakes in one exercise, which mostly
 nothing explains: the dearest answers that there are. The first ones find out what pairs show, and the others use it.

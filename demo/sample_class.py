@@ -42,7 +42,7 @@ gradient would vanish. Dividing by sqrt(d_k) keeps the variance near 1."""
 
 
 def hand_ins() -> dict[str, tuple[str, bytes]]:
-    """Each student's file: its name and its content. noor, on the roster, handed in nothing."""
+    """Return each student's file: its name and its content. noor, on the roster, submitted nothing."""
     right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
     right["why_scale"] = ANSWER
     styles, mistakes = catalogue.right_answers(UNIT), catalogue.misconceptions(UNIT)

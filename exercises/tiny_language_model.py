@@ -283,7 +283,7 @@ x_by_hand = torch.cat([one_hot, torch.eye(6)], dim=-1)  # (6, 3 + 6)
 
 
 def weights_by_hand(head: str) -> Callable[[], torch.Tensor]:
-    """What each word of the sentence attends to in your head."""
+    """Attention weights of each word of the sentence in your head."""
 
     def weights() -> torch.Tensor:
         W_query, W_key, _ = heads_by_hand(head, 3, 6)

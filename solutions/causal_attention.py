@@ -64,7 +64,7 @@ def attention_dropout(
     """Drop each weight with probability p and divide the kept ones by 1 - p.
 
     Outside of training, change nothing. weights: any shape, p: at least 0 and below 1.
-    Each weight is drawn on its own, anew in each call.
+    Each weight is drawn independently, again in each call.
     Returns the shape of weights, for example (2, 6, 6) -> (2, 6, 6).
     """
     if not training:

@@ -1,4 +1,4 @@
-"""What the notebooks have imported and defined where an answer is written; known answers may use it too."""
+"""Imports and names that each answer cell of the notebooks can use; known answers may use them too."""
 
 import math
 from collections.abc import Callable

@@ -110,7 +110,7 @@ def _each(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
 
 
 def _by_heart(unit: str, exercise: str) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
-    """Looks a call up among the public examples; LookupError where it is none of them."""
+    """Return a function that looks a call up among the public examples, and raises LookupError for any other call."""
     examples = released_data(unit)[EXAMPLES][exercise]["examples"]
     calls = [step for example in examples for step in example["steps"] if "result" in step]
 

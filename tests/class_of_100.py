@@ -1,6 +1,6 @@
-"""A class of 100 in which it is known who made which mistake: `python -m tests.class_of_100 FOLDER`.
+"""A class of 100 with a known mistake for each student: `python -m tests.class_of_100 FOLDER`.
 
-Many hand in the same notebook, which is marked once. As a command it makes and grades the class in a new folder.
+Many submit the same notebook, which is graded once. As a command it makes and grades the class in a new folder.
 """
 
 import random
@@ -55,7 +55,7 @@ SIGNED_CODE = f'''def dot_product_scores(query, inputs):
 
 @dataclass(frozen=True)
 class Bundle:
-    """Students who hand in the same notebook."""
+    """Students who submit the same notebook."""
 
     count: int
     mistakes: tuple[str, ...] = ()

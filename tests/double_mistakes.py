@@ -1,8 +1,8 @@
-"""What two known mistakes in one answer are told: `python -m tests.double_mistakes PAIRS [SEED]`, one JSON object.
+"""Diagnoses of answers with two known mistakes: `python -m tests.double_mistakes PAIRS [SEED]` prints a JSON object.
 
-The pairs are drawn from every exercise in turn, as long as it has any; fewer pairs than there are exercises, from as
-many of them, all over the course. Half as many are drawn beside of two that are edits of different codes: there an edit
-is often none, or another mistake, and nothing is told.
+The pairs are drawn from every exercise in turn, as long as it has any. If PAIRS is less than the number of exercises,
+they come from PAIRS exercises all over the course. A further half as many are pairs of edits of different codes.
+There an edit is often not possible, or makes another mistake, and nothing is diagnosed.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ Pair = tuple[Candidate, Candidate]
 
 
 def drawn(number: int, seed: int, *, of_one_code: bool) -> Iterator[tuple[str, Pair]]:
-    """So many pairs that are code together, each with its unit: one of each exercise, then another of each.
+    """Yield at most `number` pairs that run together, each with its unit: one of each exercise, then another of each.
 
     of_one_code: whether the two are edits of the same code.
     """
@@ -58,9 +58,9 @@ def _known(unit: str) -> list[list[Candidate]]:
 
 
 def told(diagnosis: Diagnosis | None, pair: Pair, same_as_one: bool) -> str:
-    """What is told of both, in a word.
+    """Return which of the two mistakes are diagnosed, in a word.
 
-    same_as_one: the two show together what a single mistake does, which is told then.
+    same_as_one: the two together behave like the single mistake that is diagnosed.
     """
     names = {one.name for one in pair}
     if diagnosis is None:
@@ -71,7 +71,7 @@ def told(diagnosis: Diagnosis | None, pair: Pair, same_as_one: bool) -> str:
 
 
 def outcomes(examiner: Examiner, pairs: Iterable[tuple[str, Pair]]) -> tuple[Counter[str], list[str], float]:
-    """How many were told what, which were told something wrong, and the CPU seconds that looking for names took."""
+    """Return the number of pairs for each word of `told`, the wrong diagnoses, and the CPU seconds of diagnosing."""
     counts, wrong, seconds = Counter[str](), list[str](), 0.0
     for unit, pair in pairs:
         finding = _finding(examiner, unit, combined(*pair))
@@ -93,7 +93,7 @@ def _finding(examiner: Examiner, unit: str, entry: Candidate) -> Finding:
 
 
 def _shows(examiner: Examiner, unit: str, name: str, finding: Finding) -> bool:
-    """Whether the mistake of this name has the same outcome at every grader."""
+    """Return whether the mistake of this name has the same outcome at every hidden test."""
     other = _finding(examiner, unit, catalogue.misconceptions(unit)[name])
     return [one.outcome for one in other.verdicts] == [one.outcome for one in finding.verdicts]
 

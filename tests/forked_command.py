@@ -1,9 +1,9 @@
-"""Runs a command of this environment's in a process of its own: `autograder` and `nbgrader` are as `subprocess.run`.
+"""Run a command of this environment in a process of its own: `autograder` and `nbgrader` are as `subprocess.run`.
 
-`Started` is as `subprocess.Popen`: it goes on beside the test, which may end it, or not read what it says.
+`Started` is as `subprocess.Popen`: it runs while the test goes on, which may end it, or not read its output.
 
 The process is forked from one that has imported nbgrader, which takes two seconds, and more than most commands. The
-program itself is run from its beginning, our commands' modules are imported anew. Marking processes that a command
+program itself is run from its beginning, and our commands' modules are imported again. Marking processes that a command
 starts are forked too, with torch imported, and run from their beginning; their sandboxes start as ever.
 """
 
@@ -270,7 +270,7 @@ class _Starting:
 
     @staticmethod
     def Popen(command: list[str], *, env: Mapping[str, str], **pipes: int) -> "subprocess.Popen[bytes] | _Forked":
-        """Beside other threads, which a fork may not survive, a process as ever."""
+        """Start a forked process, or an ordinary one if other threads run, with which forking is unsafe."""
         if threading.active_count() > 1:
             return subprocess.Popen(command, env=env, **pipes)
         return _Forked(command, env)

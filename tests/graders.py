@@ -1,6 +1,6 @@
 """List of the hidden tests: one line each, with its statement.
 
-`python -m tests.graders > tests/graders.txt` writes the list anew, where a grader is meant to be another.
+`python -m tests.graders > tests/graders.txt` writes the list again, after an intended change of hidden tests.
 """
 
 import hashlib

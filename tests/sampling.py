@@ -70,7 +70,7 @@ def graders_and_kinds(unit: str, one: Candidate) -> set[tuple[str, str | None]]:
 def part(
     entries: Iterable[Entry], shown: Callable[[str, Candidate], set[tuple[str, str | None]]] = graders_and_kinds
 ) -> list[Entry]:
-    """What is tried of these, in their order: few mistakes that show all there is to show, and some right answers."""
+    """Return a part of the entries in their order: a few misconceptions that cover `shown`, and some right answers."""
     known = list(entries)
     if every:
         return known

@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _triggers(place: str, student: str, *, is_path: bool) -> set[str]:
-    """Which name, when it is opened, is the last moment for a swap: of a path that has all in it, or of a name."""
+    """Return the names whose opening is the last moment for a swap. is_path: a path is opened, not one name."""
     notebook = f"{UNIT}.ipynb"
     last = {"student": {student}, "unit": {UNIT}, "file": {notebook}, "stamp": {"timestamp.txt"}}[place]
     return {"timestamp.txt" if place == "stamp" else notebook} if is_path else last

@@ -139,7 +139,7 @@ def test_memory_does_not_grow_with_a_class(before, look):
 
 
 def test_nor_with_how_large_answers_are(before, look, monkeypatch):
-    """What is found may hold the answers' tensors: so one that sends much is not kept, and all together have an end."""
+    """Results may hold tensors of answers, so a large result is not cached, and all results together are bounded."""
     monkeypatch.setattr(transcript_cache, "MAX_BYTES", 100)
     monkeypatch.setattr(transcript_cache, "MAX_BYTES_OF_ALL", 150)
     for answer, times in [("long" * 30, 1), ("long" * 30, 2), ("a", 3), ("a", 3), ("b" * 60, 4), ("b" * 60, 4)]:

@@ -232,7 +232,7 @@ def examples():
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_the_notebooks_and_the_examples_are_what_is_built_now(tmp_path, examples, unit):
-    """What else there is takes longer; it is tried in part below, and whole by `make search`."""
+    """The other built files take longer: a test below builds some, and `make search` builds all."""
     text, solutions = (REPOSITORY / kind / f"{unit}.py" for kind in ("exercises", "solutions"))
     made, name = tmp_path / "source" / unit, f"{unit}.ipynb"
     made.mkdir(parents=True)

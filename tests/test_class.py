@@ -125,7 +125,7 @@ def test_ignored_files_are_reported(graded):
     rows, said = rows_of(graded), " ".join(graded[2].split())
     assert f"There is no notebook, only `homework.rar`. Hand in `{UNIT}.ipynb` itself." in rows["rar"]
     assert f"{NOT_GRADED_TOO}`{UNIT} (1).ipynb`." in rows["two"]
-    assert f"NOT LOOKED AT in {graded[0]}/submitted: on top.ipynb, loose/homework.ipynb, typo/{UNIT}s." in said
+    assert f"IGNORED in {graded[0]}/submitted: on top.ipynb, loose/homework.ipynb, typo/{UNIT}s." in said
     assert "loose" not in rows
     assert "This is the notebook of `self_attention`, not that of" in rows["another-unit"]
     assert f"There is no {graded[0]}/nbgrader_config.py" in said

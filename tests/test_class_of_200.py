@@ -1,4 +1,4 @@
-"""A class of whom many misbehave, in one run: everyone has their status, the honest ones their exact marks.
+"""A class in which many misbehave, in one run: everyone gets their status, the honest students their exact marks.
 
 15% of 200 misbehave. It is for `pytest --every`; each run of the tests has the class of 60.
 """

@@ -1,6 +1,6 @@
 """A class in which 20 misbehave: everyone has a row and a page, and the marks are what they must be.
 
-The honest beside them are 6 here, and 40 where `misbehaving.class_of_60` measures.
+The other students are honest: 6 here, and 40 when `misbehaving.class_of_60` measures.
 """
 
 import os

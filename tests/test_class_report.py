@@ -282,7 +282,7 @@ def test_what_cannot_be_reported_is_said_in_a_sentence(graded, tmp_path):
 
 
 def test_a_name_for_what_has_passed_is_no_mistake_of_the_class(graded, data, tmp_path):
-    """Half precision may come back as float32: that is told, and costs nothing."""
+    """Half precision may come back as float32: the report says so, and no points are lost."""
     root, put = graded
     other = tmp_path / "class"
     shutil.copytree(root, other)

@@ -23,7 +23,7 @@ EARLY, LATE, NEVER = "2026-11-01 10:00:00 UTC", "2026-11-02 10:00:00 UTC", "yest
 
 @pytest.fixture
 def course(tmp_path):
-    """A course folder with an exchange; its inbound folder, and the instructor's own notebook beside."""
+    """A course folder with an exchange, its inbound folder, and the instructor's own notebook."""
     root = tmp_path / "course"
     (root / "exchange" / "attention" / "inbound").mkdir(parents=True)
     (root / "exchange").chmod(0o777)

@@ -416,7 +416,7 @@ def student(**names):
 
 
 def assert_within(own, limits, *args, **more):
-    """Whatever the code returns is right."""
+    """Assert that the code stays within the limits, regardless of its result."""
     assert_costs_no_more(own, limits, None, *args, check=lambda found, right: None, **more)
 
 

@@ -93,7 +93,7 @@ def hand_in(course, *students):
 def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
     """Every command of docs/instructor.md, in its order; what students do is done between them.
 
-    The last, which never ends, runs until there is the page of one who hands in then.
+    The last command never ends: it runs until a student who submits meanwhile has a page.
     """
     make, release, due, extend, collect, grade, report, back, serve = blocks("instructor.md")
     instructor, course = Typing(tmp_path / "kit"), tmp_path / "autumn"

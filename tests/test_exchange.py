@@ -19,7 +19,7 @@ BIN = Path(sys.executable).parent
 
 @pytest.fixture
 def nbgrader(tmp_path, autograder):
-    """nbgrader on a course as `new-course` makes it, and a student's home beside it."""
+    """nbgrader on a course as `new-course` makes it, and a student's home next to it."""
     instructor, student = tmp_path / "course", tmp_path / "student"
     student.mkdir()
     made = autograder("new-course", instructor, UNIT)

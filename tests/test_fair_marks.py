@@ -45,8 +45,8 @@ def examiner():
 def share(examiner, unit, exercise, code):
     """Return the share of its points that the exercise gets, and its report.
 
-    Beside the graders, and without a look for the mistake's name, which of an answer that nobody knows takes seconds;
-    `test_matrix` sees that the same comes of answers through both processes.
+    The hidden tests run in this process, without a diagnosis, which takes seconds for an unknown answer. `test_matrix`
+    compares the results of both processes.
     """
     answer = catalogue.Candidate(exercise, "typed", "", Code(unit, exercise, IMPORTS + code))
     found = examiner.examine(unit, exercise, candidate_bench(unit, answer), answer)

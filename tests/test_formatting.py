@@ -1,4 +1,4 @@
-"""Whatever formatting a text does, a page is made, the mark is recorded, and nobody waits.
+"""Formatting that misbehaves costs no page, no grade and no time.
 
 What formats is really made to misbehave here: its process runs a copy of the code to which a few lines are added.
 """
@@ -275,9 +275,9 @@ ATTACKS = {
 
 @pytest.fixture(scope="module")
 def attacked(recorded, empty, tmp_path_factory):
-    """The folder of a class in which everyone hands in an attack, graded, and the rows of what came of it, by student.
+    """The graded folder of a class in which everyone submits an attack, and the resulting rows by student.
 
-    A student is called by the place of the attack.
+    A student's name has the index of the attack.
     """
     root = shutil.copytree(empty, tmp_path_factory.mktemp("attacked") / "course")
     for number, cells in enumerate(ATTACKS.values()):

@@ -66,7 +66,7 @@ def equal_keys() -> str:
 
 
 def cells(unit: str, *names: str) -> dict[str, Any]:
-    """What these cells of the released notebook define, run with the solutions in the place of a student's answers."""
+    """Return the names that these cells of the released notebook define, run with the solutions as answers."""
     held = {"F": nn.functional, "nn": nn, "torch": torch, "codecs": codecs, "contextlib": contextlib, "io": io}
     known: dict[str, Any] = {**held, **vars({"self_attention": unit_2, "multi_head_attention": unit_4}[unit])}
     known["show"] = lambda make: None

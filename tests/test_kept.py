@@ -34,7 +34,7 @@ CHANGES = {
 }
 """Changes, and the exercises whose entries each invalidates."""
 SHOWN_ANEW = CHANGES | {change: NEITHER for change in CHANGES if change.endswith(".yaml")}
-"""What a mistake shows is its own: only what is changed in its code makes that one again."""
+"""Changes, and the exercises whose mistakes are tried again; a new sentence changes no mistake's behaviour."""
 
 ORIGINS = """
 import json, os, sys

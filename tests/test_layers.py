@@ -38,7 +38,7 @@ def package_of(path):
 
 
 def imports(path):
-    """What a module imports from autograder, each as the parts of its name after `autograder`."""
+    """Yield a module's imports from autograder, each as the parts of its name after `autograder`."""
     parts = ["autograder", *path.relative_to(PACKAGE).parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):

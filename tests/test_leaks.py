@@ -51,7 +51,7 @@ def test_a_report_holds_no_source_of_graders_or_answers(wrong_report):
 
 
 def test_a_report_holds_no_value_to_more_digits_than_help(wrong_report):
-    """How far a result is off is said to two digits, and what is made in a telling case to four."""
+    """A report gives the distance from the right result to two digits, and values of a trace case to four."""
     said = re.sub(r'"(?:score|points|max_score)":[\d.]+', "", wrong_report)
     assert re.findall(r"[1-9]\d*\.\d{5,}|0\.0*[1-9]\d{4,}", said) == []
 

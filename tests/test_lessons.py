@@ -1,4 +1,4 @@
-"""Guesses and hints: what is said, the file that holds them, and notebooks beside a check that is older or newer."""
+"""Guesses and hints: their texts, their file, and notebooks with an older or a newer check."""
 
 import contextlib
 import io
@@ -47,7 +47,7 @@ GUESSES["shape"]["instead"] = [[[3, 6], "The other way round."]]
 
 
 class Strange:
-    """A value that raises wherever it is looked at."""
+    """A value that raises in every method that inspects it."""
 
     def _raise(self, *args):
         raise RuntimeError
@@ -369,7 +369,7 @@ def test_an_older_notebook_imports_the_check_as_before():
 
 
 def test_in_marking_guesses_and_hints_do_nothing(marker):
-    """Whatever they are called with; a cell that fails around them costs no mark."""
+    """They accept any arguments, and a cell that fails around them costs no points."""
     answers = solution_sources(UNIT)
     notebook = nbformat.reads(filled_in(UNIT, answers).decode(), as_version=4)
     (asked,) = (cell for cell in notebook.cells if cell.source.startswith('guess("most_alike"'))

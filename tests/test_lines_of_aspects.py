@@ -1,4 +1,4 @@
-"""Right values, and yet something that is asked is lost: the line of it is told, in marking and by the check alike."""
+"""If values are right and another requirement is not met, grading and the check both report the line that breaks it."""
 
 import inspect
 import linecache
@@ -112,7 +112,7 @@ def line_of(kind):
 
 
 def lost(kind, source):
-    """The lines that are found, in the telling cases one after the other."""
+    """Return the reported lines, in the order of the trace cases."""
     unit, exercise = WRONG[kind][:2]
     aspect, details = ASPECTS[kind]
     answer = defined(unit, exercise, source)

@@ -1,4 +1,4 @@
-"""Which line leaves the way that is right, found in this process; and what a worker's lies about a run come to."""
+"""Fault location in this process, and its results if a worker sends false traces."""
 
 from dataclasses import replace
 from functools import cache
@@ -293,7 +293,7 @@ def test_what_is_no_run_is_not_read(told):
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 1e38, 0.0])
 def test_a_run_of_strange_numbers_tells_nothing(number):
-    """Numbers alone never make a fault of ours; a worker that always says the same cannot be mended."""
+    """Numbers alone never make a fault of ours; no substitution repairs a worker that always sends the same."""
     _, right = known("self_attention", "SelfAttention_v1")[0]
     made = [
         TracedTensor(FILE, n + 1, "mm", torch.full((5, 4), number).double(), tuple(range(n))[-16:], 0)
@@ -329,7 +329,7 @@ def test_what_was_made_of_what_does_not_depend_on_where_it_lies_in_memory():
 
 
 def test_a_run_with_something_replaced_is_sent_whole():
-    """What came of the replacement is looked at as in the student's own kernel."""
+    """The results of the replacement are inspected as in the student's own kernel."""
     key = "self_attention", "attention_scores"
     scope = {"torch": torch}
     exec(compile(right_sources()[*key, "attention_scores"], f"{CELL_PREFIX}attention_scores", "exec"), scope)

@@ -60,7 +60,7 @@ def kept(content):
 
 
 def marked(content):
-    """What marking takes from a notebook; of a cell that is too long to be run, that it is."""
+    """Return the cells that grading takes from a notebook; for a cell too long to run, also that it is too long."""
     return [
         (
             (one.name, one.source[:MAX_CHARACTERS], len(one.source) > MAX_CHARACTERS),

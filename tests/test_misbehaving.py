@@ -48,7 +48,7 @@ TRIED = {
 }
 SECONDS = 1200
 MOST_BYTES = 500_000
-"""Of a report: a submission may not make the gradebook grow as it likes."""
+"""Maximum size of a report: a submission may not make the gradebook grow without bound."""
 
 
 def _marked(setting):

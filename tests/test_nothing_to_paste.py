@@ -28,7 +28,7 @@ FENCED = re.compile(r"^```.*?\n(.*?)^```", re.M | re.S)
 MOST_NAMES = 3
 """An expression of more names than this is no answer that somebody pastes by changing names."""
 ONE_IN, LEAST = 32, 5
-"""Of an exercise's answers that each run tries."""
+"""The share of an exercise's answers that each run tries, and the least number."""
 
 
 def given_code(unit: str) -> Iterator[str]:

@@ -105,7 +105,7 @@ NAMES = {
 
 
 def far_away(service, operation):
-    """What comes of an operation that goes to a worker and back, with all its bytes."""
+    """Return the result of an operation that goes to a worker and back, with all its bytes."""
     tensors = {}
     header = json.loads(protocol.encode_header(operation.packed(tensors)))
     answer, payload = service.answer(header, tensors)
@@ -133,7 +133,7 @@ def test_each_gives_the_same_far_away_as_here():
 @pytest.mark.parametrize("operation", ASKED, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("value", [{"opaque": "a"}, {"list": [1]}, 1.5], ids=str)
 def test_an_answer_that_it_cannot_give_is_a_crash(operation, value):
-    """Of a call any value can come; gradients are a list."""
+    """A call can return any value; gradients are a list."""
     header = {"value": value, "gradients": {"dict": []} if value == {"list": [1]} else value}
     with answered_with({"parameter_gradients": {"dict": []}, **header}) as code, pytest.raises(Crashed):
         code.ask(operation)

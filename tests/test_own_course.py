@@ -126,7 +126,7 @@ def test_a_wheel_holds_no_answer_and_no_hidden_grader(wheel):
 
 
 def test_a_container_marks_to_the_files_of_a_pipeline(python, packed, tmp_path):
-    """As in one: an ordinary user without a name or a home, who may write to /tmp and the results' folder alone."""
+    """Like in a container, the user has no name and no home, and may write only to /tmp and the results' folder."""
     notebook, answers = tmp_path / "homework.ipynb", catalogue.solutions(MARKED)
     right = {name: solution.source() for name, solution in answers.items()}
     notebook.write_bytes(filled_in(MARKED, {**right, "softmax": "def softmax(scores): return scores"}))
@@ -228,7 +228,7 @@ def test_a_class_is_graded_by_both_ways(built, run):
 
 
 def test_nbgrader_finds_the_engine_where_it_is_a_link_to_its_checkout(built):
-    """As `make` installs it: nbgrader looks in the course's folder first, which has an autograder/ of its own."""
+    """`make` installs it like this. nbgrader searches the course's folder first, which has its own autograder/."""
     folder = built / "submitted" / "chiara" / UNIT
     folder.mkdir(parents=True)
     (folder / f"{UNIT}.ipynb").write_text(solved(built))

@@ -1,4 +1,4 @@
-"""Cells that are plain Python are left to Python: IPython, which looks at each token, would change nothing in them."""
+"""Cells that are plain Python are left to Python: IPython, which inspects each token, would change nothing in them."""
 
 import pytest
 

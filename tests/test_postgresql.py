@@ -58,7 +58,7 @@ class Course:
 
 @pytest.fixture(scope="module")
 def begun(postgresql, recorded, tmp_path_factory):
-    """A course once graded, where one has handed in again, and one for the first time."""
+    """A course after one grading, to which one student has submitted again, and one for the first time."""
     course = Course(postgresql, tmp_path_factory.mktemp("begun") / "course")
     (course.root / "roster.csv").write_text("id,first_name\nada,Ada\nZoe,Zoe\ncy,Cy\nnobody,No\n")
     hand_in(course.root, "ada", notebook(), "2026-01-02 03:04:05 UTC")

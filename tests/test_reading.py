@@ -142,7 +142,7 @@ def test_a_process_that_swaps_as_fast_as_it_can_gains_nothing(tmp_path, what):
 
 
 def test_a_file_that_grows_while_it_is_read_is_read_no_further_than_the_limit(tmp_path):
-    """Whatever its size was when it was opened."""
+    """The limit holds regardless of the size when the file was opened."""
     file = tmp_path / f"{UNIT}.ipynb"
     file.write_bytes(b'{"nbformat": 4, "cells": [{"outputs": ["')
     grow = """

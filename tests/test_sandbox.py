@@ -589,7 +589,7 @@ def test_exercises_whose_calls_wait_take_no_point_from_right_answers(mark_in_lit
 
 
 def test_waiting_and_computing_have_different_time_limits(fork_server):
-    """A cell that waits is ended after ten seconds, however long it may compute, and is told so."""
+    """A cell that waits is ended after ten seconds, however long it may compute, and its message says so."""
     request = {"operation": "cell", "cell": "c", "source": WAITS}
     started = time.monotonic()
     with pytest.raises(TimedOut) as waited:
@@ -650,7 +650,7 @@ for number in range(20): open(f"a/b/{number}", "wb").write(bytes(31 << 20))
 
 @pytest.mark.parametrize(("fills", "level"), sampling.at_a_level(FILLS))
 def test_the_kernel_keeps_files_to_their_limits(fills, level, fork_server):
-    """The cell that wants more is told so by Python, whatever way it takes."""
+    """A cell that exceeds a limit gets an error from Python, in whichever way it writes."""
     parent = fork_server(level)
     assert "tmpfs" in parent.enforced
     worker = parent.fork("cpu")

@@ -107,7 +107,7 @@ def test_serving_resumes_after_a_kill_before_any_file_or_commit(tmp_path, record
     answered = tmp_path / "answered"
 
     def request(requests):
-        """Whoever had no answer hands in again."""
+        """Submit again until the server has answered."""
         if not answered.exists():
             status, _ = requests.hand_in("cy", notebook(why_softmax="By a request."), "?wait=0")
             answered.write_text(str(status))
@@ -559,7 +559,7 @@ def test_the_command_grades_next_to_a_hanging_submission_and_after_a_kill(course
     assert token.read_text() != its_token
     with course_lock(course):
         submit(course, "cy", notebook(), FIRST)
-        running.remark(f"Nobody who handed in {OTHER} is on the roster")
+        running.remark(f"Nobody who submitted {OTHER} is on the roster")
         running.remark("waits until that one is done")
     assert sorted(running.line()["student"] for _ in range(2)) == ["cy", "hangs"]
     with (course / "roster.csv").open("a") as roster:

@@ -1,4 +1,4 @@
-"""The two ways for a notebook without files beside it: it carries them, or fetches them. Marks are the same."""
+"""A notebook without other files next to it contains them, or fetches them. Grades are the same."""
 
 import http.server
 import json

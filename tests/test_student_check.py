@@ -47,7 +47,7 @@ said_of = cache(check_verdict)
 
 
 class Notebook:
-    """A notebook of the unit with the answers typed in, and the check beside it."""
+    """A notebook of the unit with the answers typed in, and the check next to it."""
 
     def __init__(self, unit, **typed):
         answers = solution_sources(unit)
@@ -551,7 +551,7 @@ def test_the_released_reference_trace_is_the_one_used_in_grading(unit):
 
 
 def test_a_line_in_another_cell_is_not_reported():
-    """Lines are told by their numbers, which count from the top of the exercise's own cell."""
+    """Lines are reported by their numbers, which count from the top of the exercise's own cell."""
     own, helper = (
         TOO_EVEN.replace("torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)", "made_of(scores)"),
         """\

@@ -1,4 +1,4 @@
-"""What students read of their wrong answers: nothing in it is false of the answer, and every name in it is theirs."""
+"""Messages on wrong answers: they say nothing false about the answer, and use only the student's own names."""
 
 import re
 
@@ -22,7 +22,7 @@ SDPA = ("self_attention", "scaled_dot_product_attention")
 
 
 def said(unit, exercise, source):
-    """What is told where the answer goes wrong; its lines have the numbers that they have in the source."""
+    """Return the message on the faulty line of an answer; lines are numbered as in the source."""
     answer, lines = defined(unit, exercise, source), source.splitlines()
     for case in trace_cases(unit, exercise):
         known = reference_trace.reference_trace(unit, case)

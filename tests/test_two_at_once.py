@@ -1,4 +1,4 @@
-"""An answer that makes two known mistakes at once is told both, or nothing: never a mistake that it does not make.
+"""The message on an answer with two known mistakes names both or none, and never a mistake that it does not make.
 
 Each run tries pairs of mistakes that are as simple as can be; `pytest --every` draws them from the catalogue too.
 """
@@ -25,7 +25,7 @@ from autograder.reports import graded_notebook
 from tests import REPOSITORY, sampling
 
 PAIRS = 150
-"""Of all exercises several."""
+"""Number of pairs, drawn from all exercises."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Where an answer goes wrong, as a student reads it: through both processes, in the report and below the check."""
+"""Fault locations as students read them: through both processes, in the report and below the check."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""The guesses and hints of a unit, in `exercises/<unit>.yaml` beside its text; a unit without the file has none.
+"""The guesses and hints of a unit, in `exercises/<unit>.yaml` next to its text; a unit without the file has none.
 
     guesses:
       most_alike:

@@ -9,7 +9,7 @@ The text is a py:percent notebook (jupytext). Some of its cells are more than te
     # %% training="reverse_six_digits"                  code that takes its time: students run it, marking never does
     # %% [markdown]  and  # %%                          stay as they are; students may change the latter
 
-Added are the points, where each exercise's text begins, and at the end how to hand in.
+Added are the points, where each exercise's text begins, and at the end the instructions on submitting.
 """
 
 import re

@@ -28,12 +28,12 @@ from ..graders.proxy import StudentProxy
 
 
 class NoHunt(ValueError):
-    """What is to be hunted is not there, or cannot be released; `str()` says what to do."""
+    """The misconception of a bug hunt does not exist or cannot be released; `str()` says what to do."""
 
 
 @dataclass(frozen=True)
 class Hunt(CounterexampleTarget):
-    """What is hunted, and which of the catalogue's mistakes makes the wrong one of it."""
+    """The function of a bug hunt, and the misconception of the catalogue that makes it wrong."""
 
     mistake: str = ""
 

@@ -1,7 +1,7 @@
 """Compare transcripts: everything that an answer showed to the hidden tests.
 
 A transcript has outputs, dtypes, gradients, changed arguments, errors, parameters and device verdicts, because 27% of
-plausible mistakes change no output value. Two answers with equal transcripts cannot be told apart.
+plausible mistakes change no output value. Two answers with equal transcripts cannot be distinguished.
 """
 
 from collections.abc import Callable, Collection, Iterator

@@ -22,7 +22,7 @@ def build(
     units: Units = None,
     check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if something is out of date.")] = False,
     single_file: Annotated[
-        bool, typer.Option("--single-file", help="Make single_file/ too: notebooks that need no file beside them.")
+        bool, typer.Option("--single-file", help="Make single_file/ too: notebooks that need no other file.")
     ] = False,
     changed: Annotated[
         bool, typer.Option("--changed", help="Only units whose files have changed since they were built.")

@@ -172,7 +172,7 @@ def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
     upgrade = shlex.join(["autograder", "upgrade-course", relative_path(work.root), work.unit.name])
     if work.passed_over:
         yield (
-            f"NOT LOOKED AT in {relative_path(work.submitted)}: {list_names(work.passed_over)}. "
+            f"IGNORED in {relative_path(work.submitted)}: {list_names(work.passed_over)}. "
             "A submission is STUDENT/UNIT/UNIT.ipynb; put it there, or take it out."
         )
     with_notebook = {hand_in.student for hand_in in work.hand_ins if hand_in.notebook is not None}

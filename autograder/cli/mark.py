@@ -37,7 +37,7 @@ def mark(
         typer.Option(parser=named, metavar="FILE", help="Write Gradescope's results.json, for one notebook."),
     ] = None,
     hidden_visibility: Annotated[
-        Visibility, typer.Option(help="Who sees on Gradescope what comes of hidden graders.")
+        Visibility, typer.Option(help="Who sees the results of hidden tests on Gradescope.")
     ] = "visible",
     fail_under: Annotated[
         float | None,

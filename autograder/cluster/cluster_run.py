@@ -34,7 +34,7 @@ _DEATHS = 2
 _TASK_BYTES = 4 << 20
 """A task of this size gets no further submission."""
 _BACKLOG = 48
-"""While so many reports wait to be recorded, no task is sent: a class of any size takes the same memory."""
+"""While this number of reports wait to be recorded, no task is sent: a class of any size takes the same memory."""
 _PATIENCE_SECONDS = 30
 """Time to wait while there is no worker: Dask's nannies replace one that died."""
 _MOST_NAMED = 20
@@ -60,7 +60,7 @@ class WorkQueue:
         return len(self._new) + len(self._suspects)
 
     def take(self, workers: int) -> list[HandIn]:
-        """Return the next task, smaller as less is left for so many workers; empty if nothing is left."""
+        """Return the next task, smaller as less is left for the workers; empty if nothing is left."""
         if self._new:
             size = max(1, min(MOST_OF_A_TASK, len(self._new) // (2 * workers)))
             return [self._new.popleft() for _ in range(size)]

@@ -144,7 +144,7 @@ class Expected:
 
 
 def _decode(answer: object) -> Able | Done:
-    """Return a worker's answer; raises BadAnswer if it is none, CannotGrade with the worker's own reason."""
+    """Return a worker's answer; raises BadAnswer if it is not valid, CannotGrade with the worker's own reason."""
     if not isinstance(answer, bytes):
         raise BadAnswer("it does not answer in bytes.")
     if len(answer) > MOST_BYTES:

@@ -137,7 +137,7 @@ def of_few_draws(seen: Dropped, repeated: frozenset[str]) -> Dropped:
 
 
 def assert_finite(seen: Dropped) -> None:
-    """Raise Mismatch for a NaN: it would count as a changed weight, and zeros beside it as dropped ones."""
+    """Raise Mismatch for a NaN: it would count as a changed weight, and zeros next to it as dropped ones."""
     if "not finite" in seen.outcomes:
         raise Mismatch(NOT_FINITE)
 

@@ -30,7 +30,7 @@ class Isolation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HandingIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Instructions on handing in, at the end of each notebook and in the README next to it."""
+    """Instructions on submitting, at the end of each notebook and in the README next to it."""
 
     text: str = """Save the notebook first: what is not saved is not handed in.
 

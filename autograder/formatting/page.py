@@ -12,7 +12,7 @@ FORMATTED_ON_A_PAGE = 200_000
 _MOST_HTML = 2_000_000
 """Characters of HTML made from a page's texts: nbconvert parses the whole page again."""
 _MOST_ELEMENTS = 20_000
-"""In the HTML made from a page's texts: a browser, and that parser, take a second for so many."""
+"""In the HTML made from a page's texts: a browser, and that parser, take a second for this number."""
 _MOST_CACHED = 2000
 """Cells whose HTML is cached: the released ones of a unit, and answers that many students give."""
 _LONGEST_CACHED = 30_000

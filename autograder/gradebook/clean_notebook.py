@@ -20,7 +20,7 @@ from ..course.notebook import RawCell, RawNotebook, UnreadableNotebook, cell_nam
 from ..course.written_answers import WrittenAnswer, written_answers
 from . import pictures
 
-PUT_BACK = "# This cell was missing from the notebook that was handed in, and has been put back.\n"
+PUT_BACK = "# This cell was missing from the submitted notebook, and has been put back.\n"
 
 MOVED = "*[What was written here is in the answer to `{name}`.]*"
 FOUND = "*[The answer was not written into this cell. It was found in {where}:]*\n\n{text}"

@@ -117,7 +117,7 @@ class ClassList:
         ids = [student.id for student in self.roster.students]
         if self.file and len(submitted) > 1 and set(ids).isdisjoint(submitted):
             raise Strangers(
-                f"Nobody who handed in {unit} is on the roster {self.file}: there are submissions of "
+                f"Nobody who submitted {unit} is on the roster {self.file}: there are submissions of "
                 f"{_some(submitted, 5)}, and its ids are {_some(ids, 5)}. Nothing in this unit is graded. If another "
                 "column has the ids, `--id-column` names it; else put these students on the roster."
             )

@@ -1,1 +1,1 @@
-"""The hidden graders, one module a unit. Plain pytest; what stands beside it is in `conftest` and `statements`."""
+"""The hidden tests, a folder for each unit: plain pytest, with helpers in the modules next to the folders."""

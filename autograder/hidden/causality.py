@@ -10,7 +10,7 @@ from autograder.graders.proxy import CallableProxy
 
 
 def assert_causal_weights(actual: Any, expected: Expected, *, tolerance: float | None = None) -> None:
-    """These weights, of shape (..., T, T); what is above the diagonal is looked at first."""
+    """Assert that weights of shape (..., T, T) are as expected, first that no query attends to a later token."""
     if isinstance(actual, torch.Tensor) and actual.shape == expected.value.shape and not actual.is_complex():
         ahead = torch.triu(actual.detach().double(), diagonal=1).abs() > expected.tolerance
         if bool(ahead.any()):

@@ -1,4 +1,4 @@
-"""What dropout did inside attention, seen from outside: with values = identity the result is the weight matrix itself.
+"""Infer what dropout did inside attention: with values = identity, the result is the weight matrix itself.
 
 The values are two identities side by side, so that the result shows every weight twice. Dropout on the weights drops
 both copies of one; dropout on values or on the result does not.
@@ -28,7 +28,7 @@ def weights_of_one_head(rng: Cases) -> dict[str, torch.Tensor]:
 
 
 def structure(result: Any, layers: dict[str, torch.Tensor], p: float) -> Structure:
-    """What one head made of X; raises Mismatch where the result has another shape."""
+    """Return the structure of one head's result for X; raises Mismatch if the result has another shape."""
     if not isinstance(result, torch.Tensor):
         raise Mismatch(f"The result is {describe(result)}, not a tensor.")
     if result.shape != (BATCH, TOKENS, 2 * TOKENS):
@@ -48,14 +48,14 @@ def structure(result: Any, layers: dict[str, torch.Tensor], p: float) -> Structu
 
 
 def dropped_and_repeated(result: Any, weights: torch.Tensor, p: float) -> tuple[Dropped, frozenset[str]]:
-    """What became of weights of shape (Tq, Tk) or (b, Tq, Tk), and along which dimensions it is the same everywhere."""
+    """Return the changes to weights of shape (Tq, Tk) or (b, Tq, Tk), and the dimensions along which they repeat."""
     seen = dropout.dropped(result, weights, p)
     repeated = dropout.repeats(result == 0, torch.ones_like(weights, dtype=torch.bool), DIMENSIONS[-weights.dim() :])
     return dropout.of_few_draws(seen, repeated), repeated
 
 
 def pairs_of(result: torch.Tensor) -> frozenset[str]:
-    """Along which dimensions of weights (b, Tq, Tk) what is dropped in one place depends on another."""
+    """Return the dimensions of weights (b, Tq, Tk) along which the dropped places depend on each other."""
     return dropout.pairs(result == 0, torch.ones_like(result, dtype=torch.bool), DIMENSIONS)
 
 

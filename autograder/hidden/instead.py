@@ -1,6 +1,6 @@
-"""What is released in the place of graders whose own calls cannot be: their numbers stand in them, or are chance.
+"""Substitutes for hidden tests whose own calls cannot be released, because their inputs are constants or random.
 
-`GRADERS` ask the same with other numbers. `STEPS` are for what is drawn by chance, which is judged by its structure.
+`GRADERS` test the same with other numbers. `STEPS` are for random results, which are judged by their structure.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from .dropped_attention import LAYERS
 Steps = list[dict[str, Any]]
 P = 0.25
 ONE_HEAD, SEVERAL = 24, 14
-"""How many tokens a sequence has where dropout is looked at, with one head and with several."""
+"""Sequence lengths in the steps on dropout, with one head and with several."""
 
 
 def _negative_scores(self: Any, student: Any, reference: Any, rng: Any) -> None:

@@ -34,7 +34,7 @@ def parameters_that_show_weights(parameters: dict[str, torch.Tensor]) -> dict[st
 
 
 def structure(result: Any, right: torch.Tensor, num_heads: int, p: float) -> Structure:
-    """What became of the weights that `right`, the output without dropout, shows; each half of a head is a copy."""
+    """Return the changes to the weights in `right`, the output without dropout; each half of a head is a copy."""
     if not isinstance(result, torch.Tensor) or result.shape != right.shape:
         raise Mismatch(f"The result is {describe(result)}; {describe(right)} is expected.")
     shown, weights = _by_head(result.detach(), num_heads), _by_head(right, num_heads)  # (b, h, 2, T, T)

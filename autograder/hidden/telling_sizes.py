@@ -1,8 +1,8 @@
-"""The sizes of the cases on which answers are watched: see `autograder.grading.trace_cases`.
+"""The sizes of the trace cases: see `autograder.grading.trace_cases`.
 
-All that `causal_mask` and other masks make are masks, and either way round a mask may be right on the way: of their
-edits one in eight was told with a wrong line, so they are silent. So is `masked_attention`, of whose edits that show in
-values it was one in six; and `sample_next`, whose right results are chance.
+For the exercises in `SILENT`, no faulty line is reported. `causal_mask` and other mask functions compute only masks,
+and in between a mask may rightly be inverted: for one edit in eight, the reported line was wrong. For
+`masked_attention` it was one in six of the edits that change values. The right results of `sample_next` are random.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ SILENT = frozenset(
         "to_sdpa_mask",
     }
 )  # fmt: skip
-"""Those of which no line of wrong values is told."""
+"""Exercises in which no line with wrong values is reported."""
 UNTOLD: dict[str, set[str]] = {
     "KVCache": {"of another kind"},
     "accept_draft": {"mended", "returned"},
@@ -186,4 +186,4 @@ CLASSES: dict[str, list[tuple[tuple[Any, ...], tuple[Any, ...]]]] = {
     "EfficientMultiHeadAttention": [(_HEADS, (_s(_B, _T, _WIDTH),)), ((*_HEADS, True), (_s(_B, _T, _WIDTH),))],
 }
 THROUGH: dict[str, tuple[str, ...]] = {"KVCache": ("append", "keys", "values")}
-"""Of classes whose instances are not called: the method that is, with the arguments, and what is read after that."""
+"""For a class whose instances are not called: the method to call, and the attributes to read afterwards."""

@@ -36,7 +36,7 @@ class HandedIn(msgspec.Struct, frozen=True):
     status: Literal["received", "marked", "waits", "replaced", "not_recorded"] = "received"
     """received: the file is in the course's folder, and is graded as soon as possible. waits: too many of the student's
     files were graded in the last hour, or could not be graded. replaced: the student has submitted another file since,
-    which counts. not_recorded: the grade could not be recorded, for a reason that the instructor is told."""
+    which counts. not_recorded: the grade could not be recorded, for a reason that the instructor can read."""
     waits_until: datetime | None = None
     score: float | None = None
     """Points from hidden tests; null if the student may not see them yet."""

@@ -63,7 +63,7 @@ class Account:
 
     @property
     def is_error(self) -> bool:
-        """Whether the finding is an error, which is read before its cause."""
+        """True if the finding is an error, which is read before its cause."""
         return bool(self.finding and self.finding.frames)
 
     @property

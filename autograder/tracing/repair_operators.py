@@ -343,7 +343,7 @@ def _misplaced(view: CodeView) -> Iterator[Changes]:
 
 
 def _of_classes(view: CodeView) -> Iterator[Changes]:
-    """Attributes without `self.` or of the class, buffers that are none, dropout that is made in each call."""
+    """Attributes without `self.` or of the class, unregistered buffers, dropout that is made in each call."""
     attributes = {one.removeprefix("self.") for one in view.attributes}
     bare = [
         node for node in view.expressions

@@ -1,4 +1,4 @@
-"""What a student hands in, and is called, in the browser of the instructor who looks at it: text, and nothing else."""
+"""Students' submissions and names stay plain text in the browser of an instructor."""
 
 import json
 import re

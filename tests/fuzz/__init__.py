@@ -1,5 +1,5 @@
-"""Strangers' bytes against the trusted side: `python -m tests.fuzz SECONDS` looks for what breaks it.
+"""Fuzz the trusted side with untrusted bytes: `python -m tests.fuzz SECONDS` searches for inputs that break it.
 
-What is tried are a worker's frames, its answers to the graders, notebooks, folders that were handed in, rosters and
-settings. Of each the statement is the same: the documented exceptions and no others, in bounded memory and time.
+The inputs are a worker's frames, its answers to the hidden tests, notebooks, submitted folders, rosters and settings.
+Each of them may raise the documented exceptions and no others, in bounded memory and time.
 """

@@ -1,1 +1,1 @@
-"""How well the line of a mistake is found, measured on mistakes that a machine makes in code that is right."""
+"""Accuracy of the fault location, measured on automatic edits of right code."""

@@ -15,10 +15,10 @@ from typing import Any
 from autograder import catalogue, course
 
 HELD_OUT = 3
-"""One exercise in so many is held out, by the CRC-32 of its name."""
+"""One exercise in this number is held out, by the CRC-32 of its name."""
 
 MOST = 120
-"""Of the edits of one exercise."""
+"""Maximum number of edits of one exercise."""
 
 _OTHER_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.MatMult: ast.Mult, ast.Div: ast.Mult, ast.Mult: ast.Div, ast.Add: ast.Sub, ast.Sub: ast.Add,
@@ -59,19 +59,19 @@ class EditedAnswer:
 
     @property
     def name(self) -> str:
-        """What it is called in a list: it tells the edit, for the same code, from every other."""
+        """The edit's name in a list, unique among the edits of the same code."""
         told = zlib.crc32(self.source.encode())
         return f"{self.unit} {self.exercise} {self.of} {self.operator} {','.join(map(str, self.lines))} {told:08x}"
 
     @property
     def candidate(self) -> catalogue.Candidate:
-        """As an entry of the catalogue, which the graders can be run on."""
+        """The edit as an entry of the catalogue, on which hidden tests can be run."""
         code = catalogue.Code(self.unit, self.exercise, self.source)
         return catalogue.Candidate(self.exercise, self.exercise, self.operator, code)
 
 
 def is_held_out(exercise: str) -> bool:
-    """Whether nothing may be tuned on this exercise."""
+    """Return whether the exercise is held out: nothing may be tuned on it."""
     return zlib.crc32(exercise.encode()) % HELD_OUT == 0
 
 
@@ -100,7 +100,7 @@ def all_edits() -> list[EditedAnswer]:
 
 
 def _edits(source: str) -> Iterator[tuple[str, int, str]]:
-    """What the edit is, in which line, and the text that it makes."""
+    """Yield each edit's operator, its line, and the edited code."""
     tree = ast.parse(source)
     for number, operator, line, make in places(tree, of_node):
         text = edited(tree, number, make)
@@ -261,7 +261,7 @@ def _locals(tree: ast.AST, name: ast.Name) -> list[str]:
 
 
 def _may_go(node: ast.stmt, tree: ast.AST) -> bool:
-    """Whether all that the line sets has a value without it."""
+    """Return whether every name that the statement sets has a value without it."""
     if isinstance(node, ast.Expr):
         return not (isinstance(node.value, ast.Constant) or "__init__" in ast.unparse(node))
     if isinstance(node, ast.AugAssign):

@@ -1,7 +1,7 @@
-"""Which edits count: those that the hidden graders tell from a right answer by values. `python -m tests.located.kept`
+"""Store the edits that fail a hidden test on values: `python -m tests.located.kept`.
 
-It runs every grader on every edit, which takes minutes; so the list is kept in a file, and what is in it stays: added
-are the exercises of which it has none. `--again EXERCISE ...` looks at these anew, and drops those that are no more.
+It runs every hidden test on every edit, which takes minutes, so the list is stored in a file. Its entries stay, and
+exercises without an entry are added. `--again EXERCISE ...` tests the edits of these exercises again.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def kept() -> list[EditedAnswer]:
 
 
 def differs(verdicts: list[Verdict]) -> bool:
-    """Whether a grader of values, and not of a property alone, tells it from a right answer."""
+    """Return whether a hidden test on values, rather than only a conditional test, fails."""
     return any(verdict.outcome == "failed" and not verdict.test.is_property for verdict in verdicts)
 
 

@@ -29,11 +29,11 @@ FILE = "cell:edited"
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of one edit."""
+    """Result of the fault location for one edit."""
 
     edit: EditedAnswer
     outcome: str
-    """located, wrong, silent; or `raises`: an error tells its line by itself; or `unshown`: no telling case differs."""
+    """located, wrong, silent; `raises` if an error has its own line; `unshown` if no trace case differs."""
     located: LocatedFault | None
     truth: frozenset[int]
     seconds: float
@@ -42,7 +42,7 @@ class Measured:
 
 @cache
 def cases(unit: str, exercise: str, without: str) -> list[tuple[TraceCase, Reference]]:
-    """The telling cases, with what is known to be right but for one answer."""
+    """Return the trace cases with their reference traces; `without`: an answer that no reference trace comes from."""
     cases = trace_cases(unit, exercise)
     found = [(case, reference_trace(unit, case, without=without)) for case in cases]
     return [(case, right) for case, right in found if right is not None]
@@ -87,7 +87,7 @@ def _named(found: LocatedFault) -> set[int]:
 
 
 def measure(edit: EditedAnswer, *, with_its_own: bool = False) -> Measured:
-    """What is said of one edit. with_its_own: the answer that was edited is known too."""
+    """Locate the fault of one edit. with_its_own: reference traces may come from the answer that was edited."""
     began, count = time.process_time(), Counter[str]()
     answer = defined(edit.unit, edit.exercise, edit.source)
     for case, known in cases(edit.unit, edit.exercise, "" if with_its_own else edit.of):
@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--with-its-own", action="store_true", help="leave no right answer out of what is known")
     parser.add_argument("--show", default="", help="also the edits of this outcome")
     parser.add_argument("--only", default="", help="one exercise")
-    parser.add_argument("--every", type=int, default=1, help="only one edit in so many")
+    parser.add_argument("--every", type=int, default=1, help="only one edit in this number")
     options = parser.parse_args()
     torch.set_num_threads(1)
     by_exercise: dict[str, Counter[str]] = {}

@@ -61,7 +61,7 @@ def attention(queries: Matrix, keys: Matrix, values: Matrix, *, causal: bool = F
 
 
 def masked_attention(queries: Matrix, keys: Matrix, values: Matrix, mask: Matrix) -> list[list[float]]:
-    """For each query that of the keys that its row of the mask leaves; zeros where that is none."""
+    """Return each query's attention to the keys that its row of the mask leaves; zeros if it leaves no key."""
     found = []
     for query, row in zip(queries, mask, strict=True):
         seen = [j for j, is_hidden in enumerate(row) if not is_hidden]

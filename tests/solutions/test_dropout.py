@@ -16,13 +16,13 @@ TOKENS, HEADS, BATCH = 5, 2, 600
 
 
 def assert_rate(dropped, p):
-    """As many of these places are dropped as the rate says."""
+    """Assert that the share of dropped places is about p."""
     count = dropped.numel()
     assert abs(float(dropped.double().mean()) - p) < 6 * math.sqrt(p * (1 - p) / count)
 
 
 def assert_alone(dropped, p):
-    """Whether one place is dropped says nothing of its neighbours in the batch, the row and the column."""
+    """Assert that places are dropped independently of their neighbours in the batch, the row and the column."""
     for dim in (dim for dim, length in enumerate(dropped.shape) if length > 1):
         both = dropped.narrow(dim, 1, dropped.shape[dim] - 1) & dropped.narrow(dim, 0, dropped.shape[dim] - 1)
         assert abs(float(both.double().mean()) - p * p) < 9 * math.sqrt(p * p * (1 - p * p) / both.numel())
@@ -51,7 +51,7 @@ def test_a_gradient_passes_where_a_weight_was_kept():
 
 
 def built(name, p):
-    """A module whose output is its attention weights, one head beside another: the values are the identity."""
+    """Return a module whose output is its attention weights, one head after another: the values are the identity."""
     width = HEADS * TOKENS
     torch.manual_seed(0)
     match name:

@@ -22,7 +22,7 @@ class Unseen:
     unit: str
     answer: catalogue.Candidate
     names: tuple[str, ...]
-    """One of these is told; where there are two at once, both."""
+    """One of these must be diagnosed; of two mistakes at once, both."""
     must_be_named: bool
     wrong: bool = True
     two_at_once: bool = False
@@ -37,7 +37,7 @@ def rewritten(misconception: str) -> Callable[[T], T]:
 
 
 def both(one: str, other: str) -> Callable[[T], T]:
-    """Marks two misconceptions of the catalogue at once, as someone else would write them: each has its name told."""
+    """Marks two misconceptions of the catalogue at once, as someone else would write them: both must be diagnosed."""
     return lambda answer: _keep(answer, one, (one, other), must_be_named=True, two_at_once=True)
 
 

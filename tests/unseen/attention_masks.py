@@ -79,7 +79,7 @@ def _(queries, keys, values, mask):
 
 @unlisted("masked_attention")
 def _(queries, keys, values, mask):
-    """What is hidden goes to the first key."""
+    """The weights of hidden keys go to the first key."""
     weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, dim=-1)
     lost = (weights * mask).sum(-1, keepdim=True)
     first = torch.zeros_like(weights)

@@ -488,7 +488,7 @@ class FilledIn(nn.Module):
 
 @rewritten("own_key_hidden")
 def _(scores, d_k):
-    """Beside it the mask stays on the CPU, which takes nothing from its name."""
+    """The mask also stays on the CPU, which must not change the diagnosis."""
     hidden = torch.tensor([[j >= i for j in range(scores.shape[-1])] for i in range(scores.shape[-2])])
     return torch.where(hidden, torch.full_like(scores, -torch.inf), scores / d_k**0.5).softmax(-1)
 

@@ -185,7 +185,7 @@ def _(x):
 
 @rewritten("DropoutOnTheResultToo")
 class DropsTwiceLikeMinGPT(nn.Module):
-    """As minGPT has it: dropout on the weights, and again after the last layer."""
+    """Like minGPT: dropout on the weights, and again after the last layer."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()

@@ -137,5 +137,5 @@ class TestCrossAttention(contracts.Graders):
 
 
 def padding(places, hidden):
-    """A mask (b, places) whose rows are True at so many places at their ends."""
+    """Return a mask (b, places); row i is True at its last `hidden[i]` places."""
     return torch.arange(places) >= places - torch.tensor(hidden)[:, None]

@@ -1,4 +1,4 @@
-"""What the unit's worked examples start from, and what comes of it."""
+"""Inputs and results of the unit's worked examples."""
 
 import torch
 
@@ -12,4 +12,4 @@ SEED_123 = [
     [-0.1147, 0.1388, -0.2404, -0.0179],
     [-0.1185, 0.1374, -0.2393, -0.0215],
 ]
-"""What `CrossAttention(3, 2, 4, 2)`, built under this seed, finds in them for the six words."""
+"""Context vectors of the six words over `OTHER_WORDS`, from `CrossAttention(3, 2, 4, 2)` built under seed 123."""

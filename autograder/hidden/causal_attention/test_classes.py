@@ -99,7 +99,7 @@ class TestCausalAttention(contracts.Graders):
         self.complain(student, layers, lambda: dropped_attention.assert_weights_whole(seen))
 
     def complain(self, student, layers, complaint):
-        """Of dropout, unless the result is wrong without it."""
+        """Raise the complaint about dropout, unless the result is wrong without dropout too."""
 
         def without():
             attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, 0.0)
@@ -253,7 +253,7 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
         return attention
 
     def halves(self, result):
-        """What each of two heads made; raises Mismatch where the result is not as wide as both."""
+        """Return the results of the two heads; raises Mismatch if the result has another shape."""
         shape = (BATCH, TOKENS, 2 * 2 * TOKENS)
         if not isinstance(result, torch.Tensor) or result.shape != shape:
             raise Mismatch(f"The result is {describe(result)}; the shape {shape} is expected.")

@@ -1,4 +1,4 @@
-"""What the source document's worked examples start from and print."""
+"""Inputs and printed values of the source document's worked examples."""
 
 import torch
 
@@ -23,7 +23,7 @@ TWO_HEADS = [
 ]
 P = 0.25
 ROOM = 5
-"""How many tokens fewer than context_length the sequences of the dropout graders have."""
+"""Number of tokens by which the sequences in the dropout tests are shorter than context_length."""
 
 
 def six_words_scores() -> torch.Tensor:

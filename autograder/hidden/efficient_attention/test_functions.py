@@ -117,7 +117,7 @@ class TestOnlineSoftmax(contracts.Graders):
         memory_limit.assert_fits(student, large, self.assert_right, may_be_slow=True)
 
     def assert_gradients(self, student, reference, blocks):
-        """Of maximum + log(sum), which is the same for any maximum."""
+        """Compare the gradients of maximum + log(sum), which is the same for any maximum."""
         _, total = (one.value for one in reference.online_softmax(blocks))
         cotangent = (torch.ones_like(total), 1 / total)
         assert_same_gradients(student.online_softmax, reference.online_softmax, blocks, cotangent=cotangent)
@@ -217,7 +217,7 @@ class TestMergeStates(contracts.Graders):
             self.assert_agree(student, reference, (m + shift, total, output), b, tolerance=1e-3)
 
     def assert_gradients(self, student, reference, rng, a, b):
-        """Of output / total, which is the same for any maximum; none where nothing was seen."""
+        """Compare the gradients of output / total, which is the same for any maximum; they are 0 if no key was seen."""
         maximum, total, output = (one.value for one in reference.merge_states(a, b))
         total = total.masked_fill(total == 0.0, torch.inf)
         of_output = rng.randn(4, 3) / total

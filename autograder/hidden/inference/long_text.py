@@ -14,7 +14,7 @@ from solutions import inference
 D_IN, D_OUT, HEADS = 8192, 32, 2
 """So wide an input that projecting tokens costs far more than whatever else an answer may do for all pairs of them."""
 TEXTS, TOKENS, STEPS = 4, 768, 8
-"""Several texts side by side: what an answer does for all pairs of tokens is then cheap beside the projections."""
+"""Several texts in a batch, so that computing on all pairs of tokens is cheap compared with the projections."""
 NARROW = 32
 """The width of what is drawn: all D_IN elements of a token are made of it, each in another way."""
 MOST = 11.0

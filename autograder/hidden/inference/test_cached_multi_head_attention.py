@@ -118,7 +118,7 @@ class TestCachedMultiHeadAttention(contracts.Graders):
             self.assert_steps_are_cheap(apart, reference, rng)
 
     def assert_steps_are_cheap(self, apart, reference, rng):
-        """Beside a long cache, a step takes about as much time as the reference needs in this process."""
+        """With a long cache, a step takes about as much time as the reference needs in this process."""
         if not _LONG:
             _LONG.append(LongText(reference, rng))
         _LONG[0].assert_steps_are_cheap(apart)

@@ -8,7 +8,7 @@ from autograder.graders.statements import in_each
 
 
 def sizes(rng, number):
-    """So many drawn whole numbers, from 2 to 20."""
+    """Draw a number of integers from 2 to 20."""
     return [2 + int(19 * (one - 0.1)) for one in rng.rand(number).tolist()]
 
 
@@ -20,9 +20,9 @@ def in_units(layers, heads, width, tokens, size):
 
 
 def losing_a_byte(rng, number):
-    """Sizes of large models by which each of these ways loses a byte, so many for each way.
+    """Return sizes of large models for which each of these ways loses a byte, at most `number` for each way.
 
-    Most drawn sizes lose none, and in each way it is others: of 4000 it is ten at the least.
+    Most drawn sizes lose none. Each way loses a byte for other sizes, for at least ten of 4000.
     """
     quarters = [iter(sizes(rng, 4000)) for _ in range(4)]
     drawn = [

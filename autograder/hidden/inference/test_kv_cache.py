@@ -13,13 +13,13 @@ TWO_STEPS = (
     "(cache.append(x[..., :2, :6], x[..., :2, 6:]), cache.append(x[..., 2:, :6], x[..., 2:, 6:]), "
     "torch.cat([cache.keys, cache.values], dim=-1))[2]"
 )
-"""Keys and values beside each other, once x came in two steps; x: (..., 5, 12)."""
+"""Keys and values, concatenated, after x was appended in two steps; x: (..., 5, 12)."""
 
 ONE_BY_ONE = (
     "(list(map(cache.append, *(x[..., part].split(1, dim=-2) for part in (slice(0, 2), slice(2, 5))))), "
     "torch.cat([cache.keys[..., ::170, :], cache.values[..., ::170, :]], dim=-1))[1]"
 )
-"""A few of the keys and values beside each other, once x came token by token; x: (..., T, 5)."""
+"""A few of the keys and values, concatenated, after x was appended token by token; x: (..., T, 5)."""
 
 
 def filled(face, chunks):
@@ -33,11 +33,11 @@ def filled(face, chunks):
 @contracts.exercise("KVCache", forbids=())
 class TestKVCache(contracts.Graders):
     def draw(self, rng, lengths=(3, 1, 2), before=(2, 5), hd=6, hv=0):
-        """Keys and values of so many tokens each."""
+        """Return pairs of keys and values with these lengths, in tokens."""
         return [(rng.randn(*before, t, hd), rng.randn(*before, t, hv or hd)) for t in lengths]
 
     def assert_holds(self, student, reference, chunks):
-        """The cache holds what the right one does, whichever of the two is looked at."""
+        """Assert that both parts of the cache, keys and values, are those of the reference."""
         own, right = filled(student, chunks), filled(reference, chunks)
         in_each(PARTS, lambda part: assert_close(own.read(part), right.read(part), what=f"`cache.{part}`"))
 

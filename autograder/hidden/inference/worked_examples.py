@@ -1,4 +1,4 @@
-"""What the text prints: the vectors of the six words under seed 123."""
+"""Values that the text prints: the vectors of the six words under seed 123."""
 
 GROUPED_SEED_123 = [
     [-0.1750, 0.0796, 0.1065, 0.1746, -0.4003, 0.0008, -0.3314, 0.2663],

@@ -11,15 +11,15 @@ from ..by_chance import LONE, assert_lone_weights_fall, complain, noted
 from .worked_examples import THREE_TOKENS
 
 TOKENS = 20
-"""Where dropout is looked at: 1260 weights, of which six standard deviations are 8%."""
+"""Sequence length in the dropout tests: six standard deviations of the dropped share of 1260 weights are 8%."""
 
 
 class CausalHeads(contracts.Graders):
-    """What holds for all three classes."""
+    """Tests of what must hold for all three classes."""
 
     projections: tuple[str, ...]
     wider = 0
-    """How much wider an input vector is than d_out."""
+    """Difference between d_in and d_out."""
 
     def callee(self, face, d_out=15, context_length=5, num_heads=3, dropout=0.0, d_in=None, bias=()):
         d_in = d_in or d_out + self.wider
@@ -41,7 +41,7 @@ class CausalHeads(contracts.Graders):
         return attention, transplant(right, attention), x
 
     def complain(self, student, right, x, complaint):
-        """Of dropout, unless the result is wrong without it."""
+        """Raise the complaint about dropout, unless the result is wrong without dropout too."""
 
         def without():
             attention = self.one_that_shows_weights(student, p=0.0)

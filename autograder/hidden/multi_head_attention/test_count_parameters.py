@@ -9,7 +9,7 @@ LAYERS = ("W_query", "W_key", "W_value", "out_proj")
 
 
 def sizes(rng, number):
-    """So many drawn whole numbers, from 2 to 10."""
+    """Draw a number of integers from 2 to 10."""
     return [2 + int(8 * (one - 0.1)) for one in rng.rand(number).tolist()]
 
 

@@ -1,4 +1,4 @@
-"""What the source document's worked examples start from and print."""
+"""Inputs and printed values of the source document's worked examples."""
 
 import torch
 

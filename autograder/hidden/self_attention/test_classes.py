@@ -11,7 +11,7 @@ from .worked_examples import SEED_123_CONTEXT, SEED_789_CONTEXT
 @contracts.exercise("SelfAttention_v1", forbids=[])
 class TestSelfAttentionV1(contracts.Graders):
     scale = 1.0
-    """How far the numbers spread that its weights are tried on."""
+    """Scale of the random inputs on which given weights are tested."""
 
     def callee(self, face, d_in=5, d_out=6):
         return face.SelfAttention_v1(d_in, d_out)

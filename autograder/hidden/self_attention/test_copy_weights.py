@@ -19,7 +19,7 @@ def weights(d_in, d_out):
 
 
 def layers(d_in, d_out, bias):
-    """Of v2's."""
+    """Return the shapes of the parameters of SelfAttention_v2's layers."""
     shapes = {"weight": (d_out, d_in), "bias": (d_out,)} if bias else {"weight": (d_out, d_in)}
     return {f"{name}.{part}": shape for name in MATRICES for part, shape in shapes.items()}
 

@@ -9,7 +9,7 @@ from autograder.graders.statements import assert_gives_dtype, assert_refuses, ro
 from .worked_examples import LIFE, LIFE_IS_SHORT, embedding_table
 
 NO_SUCH_ROW = frozenset({"IndexError", "RuntimeError"})
-"""What refuses a token; RuntimeError is F.one_hot's."""
+"""Errors accepted for a token outside the vocabulary; F.one_hot raises RuntimeError."""
 
 
 @contracts.exercise("embed", forbids=[])

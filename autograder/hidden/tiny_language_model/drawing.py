@@ -1,4 +1,4 @@
-"""What the graders of this unit draw."""
+"""Random inputs of this unit's hidden tests."""
 
 import torch
 
@@ -11,5 +11,5 @@ def whole(rng: Cases, least: int, most: int) -> int:
 
 
 def tokens(rng: Cases, *shape: int, words: int) -> torch.Tensor:
-    """Drawn tokens of a vocabulary of so many words."""
+    """Draw tokens of a vocabulary of `words` words."""
     return ((rng.rand(*shape) - 0.1) * words * 0.999).long()

@@ -105,13 +105,13 @@ def shuffled(rng, levels):
 
 @contracts.exercise("sample_next", forbids=())
 class TestSampleNext(contracts.Graders):
-    """Where chance decides, by its shares; where it has no choice, by the words."""
+    """Tests of random choices by their frequencies, and of choices without an alternative by the words."""
 
     def draw(self, rng, b=3, words=6, temperature=0.5, top_k=1):
         return rng.randn(b, words, scale=2.0), temperature, top_k
 
     def draw_sure(self, rng):
-        """Which words come is no chance, though more than one may take part."""
+        """Draw logits that determine the words, although more than one word may take part."""
         logits, temperature, top_k = self.draw(rng)
         logits[torch.arange(3), torch.tensor([4, 1, 3])] += SURE
         return logits, temperature, top_k
@@ -239,7 +239,7 @@ class TestSampleNext(contracts.Graders):
 
 
 READS_ALL = "torch.cumsum(embedding[x] * places[-x.shape[1]:, None], dim=1) @ unembedding"
-"""A model that looks at every token that it is given, and at how far back each one is."""
+"""A model that reads every token of its input, and the position of each."""
 
 
 @contracts.exercise("generate", forbids=())

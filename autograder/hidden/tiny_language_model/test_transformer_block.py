@@ -17,7 +17,7 @@ SEED_123 = [
     [0.3216, 0.3851, 0.3184, 0.8307, 0.1580, 0.2549],
     [-0.5293, 1.2628, 0.7486, 0.1522, 0.8322, 0.5607],
 ]
-"""What `TransformerBlock(6, 2, 6)`, built under this seed, makes of the six words, each twice side by side."""
+"""Result of `TransformerBlock(6, 2, 6)`, built under this seed, for the six words, each concatenated with itself."""
 LINEAR = ("W_query", "W_key", "W_value", "out_proj")
 
 

@@ -59,7 +59,7 @@ class Ending(msgspec.Struct):
     """Reason for which a worker ended before the fork server did."""
 
     ended_by: int = 0
-    """The signal; 0 if it was none."""
+    """The signal; 0 if the worker was not ended by a signal."""
     was_running: bool = False
     """True if nothing had ended it."""
     most_memory: int = 0
