@@ -59,7 +59,7 @@ def result(source):
 
 
 def changed(source, old, new):
-    """What replacing a line changes, by running both."""
+    """Run the code with a line replaced, and return what changes."""
     right = result(source)
     try:
         edited = result(source.replace(old, new))

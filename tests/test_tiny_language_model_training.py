@@ -36,7 +36,7 @@ def run_cells():
 
 @pytest.fixture(scope="module")
 def notebook():
-    """What the cells define, with a model that was trained as the notebook does it."""
+    """The names that the cells define, with a model that was trained as the notebook does it."""
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(plt, "show", plt.close)

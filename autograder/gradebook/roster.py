@@ -27,7 +27,7 @@ _BEFORE_AT = " before @"
 """Suffix of a column's name: the part of an address that is before the @."""
 _TEST_STUDENT = "Student, Test"
 _SEPARATED = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
-"""What is between two sections of a student in a table of Canvas's or Moodle's."""
+"""Separator of a student's sections in a table of Canvas's or Moodle's."""
 
 
 class Strangers(BadRoster):
