@@ -558,7 +558,7 @@ class TinyLanguageModel(nn.Module):
 
 # %% [markdown]
 # The model has 221,000 parameters, and reads 820,000 letters in training, so each part of the text four or five times.
-# This takes half a minute to a minute on a laptop. The *validation* loss is that on the text set aside:
+# This takes about half a minute if a processor core is free. The *validation* loss is that on the text set aside:
 
 
 # %% training="train_tiny"
