@@ -154,6 +154,8 @@ def _last_call_moved(calls: int) -> Change:
 
 def _moved(value: Any, step: float) -> Any:
     def moved(one: Any) -> Any:
+        if type(one) is int and isinstance(value, tuple):
+            return one + 1 if step >= 1 else one  # the form of the whole result stays
         if not isinstance(one, torch.Tensor):
             return one if step < 1 else None
         if one.is_floating_point():
