@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from autograder.core.comparison import Expected, Mismatch, OddForm, assert_close, assert_equal
+from autograder.core.comparison import Expected, Mismatch, OddForm, assert_close, assert_equal, only
 
 SCORES = torch.tensor([[1.0, 2.0, 0.5], [0.1, 0.4, 3.0], [2.0, 2.0, 2.0]])
 WEIGHTS = SCORES.softmax(-1)
@@ -86,3 +86,19 @@ def test_a_wrong_tensor_is_not_right_in_another_form(actual):
     with pytest.raises(Mismatch) as wrong:
         assert_close(actual, Expected(RIGHT, 1e-5))
     assert not isinstance(wrong.value, OddForm)
+
+
+def test_some_of_several_results_are_compared():
+    expected = Expected(RIGHT, 1e-5), Expected(RIGHT + 1, 1e-5), Expected(RIGHT + 2, 1e-5)
+    for actual in ((RIGHT, RIGHT, None), [None, RIGHT + 1, RIGHT + 2], (RIGHT, RIGHT, RIGHT)):
+        right = [actual[0] is RIGHT, actual[1] is not RIGHT, actual[2] is not None and actual[2] is not RIGHT]
+        for at in range(3):
+            if right[at]:
+                assert_close(actual, only(expected, at))
+            else:
+                with pytest.raises(Mismatch, match=f"The {('first', 'second', 'third')[at]} result "):
+                    assert_close(actual, only(expected, at))
+    with pytest.raises(Mismatch, match="3 tensors are expected"):
+        assert_close(RIGHT, only(expected, 0))
+    with pytest.raises(TypeError):
+        assert_close(RIGHT, None)
