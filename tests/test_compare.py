@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from autograder.core.comparison import Expected, Mismatch, OddForm, assert_close, assert_equal
+from autograder.core.comparison import Expected, Mismatch, OddForm, assert_close, assert_equal, only
 from autograder.core.judgement import assert_dtype
 
 SCORES = torch.tensor([[1.0, 2.0, 0.5], [0.1, 0.4, 3.0], [2.0, 2.0, 2.0]])
@@ -130,3 +130,19 @@ def test_an_int_next_to_a_tensor_has_no_dtype():
     for value in ((2, RIGHT.double()), (2, 3), (2.0, RIGHT), [2]):
         with pytest.raises(Mismatch):
             assert_dtype(value, torch.float32)
+
+
+def test_some_of_several_results_are_compared():
+    expected = Expected(RIGHT, 1e-5), Expected(RIGHT + 1, 1e-5), Expected(RIGHT + 2, 1e-5)
+    for actual in ((RIGHT, RIGHT, None), [None, RIGHT + 1, RIGHT + 2], (RIGHT, RIGHT, RIGHT)):
+        right = [actual[0] is RIGHT, actual[1] is not RIGHT, actual[2] is not None and actual[2] is not RIGHT]
+        for at in range(3):
+            if right[at]:
+                assert_close(actual, only(expected, at))
+            else:
+                with pytest.raises(Mismatch, match=f"The {('first', 'second', 'third')[at]} result "):
+                    assert_close(actual, only(expected, at))
+    with pytest.raises(Mismatch, match="3 tensors are expected"):
+        assert_close(RIGHT, only(expected, 0))
+    with pytest.raises(TypeError):
+        assert_close(RIGHT, None)
