@@ -103,7 +103,7 @@ def test_a_tuple_can_hold_an_int():
         ((2, RIGHT + 1), "The second result differs in 4 of 4 places"),
         (("2", RIGHT), "The first result is a str; an int is expected."),
         ((torch.tensor(1), RIGHT), "The first result is a tensor of shape (); an int is expected."),
-        (RIGHT, "; a tuple of 2 is expected."),
+        (RIGHT, "; 2 results are expected."),
     ],
 )
 def test_an_int_in_a_tuple_is_compared(actual, words):

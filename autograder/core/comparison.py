@@ -69,7 +69,8 @@ def difference(
         return None
     if isinstance(expected, tuple):
         if not isinstance(actual, tuple | list) or len(actual) != len(expected):
-            return f"{what} is {describe_value(actual)}; a tuple of {len(expected)} is expected."
+            things = "results" if any(type(one) is int for one in expected) else "tensors"
+            return f"{what} is {describe_value(actual)}; {len(expected)} {things} are expected."
         differences = (
             difference(one, other, describe_value, describe_elements, tolerance=tolerance, what=f"The {nth} result")
             for nth, one, other in zip(ORDINALS, actual, expected, strict=False)
