@@ -212,12 +212,12 @@ def accept_draft(
 ) -> tuple[int, torch.Tensor]:
     """Say how many drafted tokens are accepted, and how the token after them is drawn.
 
-    draft_probs: (n, V), target_probs: (n + 1, V), of the same dtype, n at least 1,
-    tokens: (n,), drawn from draft_probs, uniforms: (n,), between 0 and 1. Token i is accepted while uniforms[i] is below
-    its target probability divided by its draft probability. Returns (accepted,
-    next_probs): an int, the number of tokens before the first refusal, and (V,), the
-    positive part of target minus draft at the refused token, divided by its sum; if
-    no token is refused, the last row of target_probs.
+    draft_probs: (n, V), target_probs: (n + 1, V), of the same dtype; n is at least 1.
+    tokens: (n,), drawn from draft_probs, uniforms: (n,), between 0 and 1. Token i is
+    accepted while uniforms[i] is below its target probability divided by its draft
+    probability. Returns (accepted, next_probs): an int, the number of tokens before
+    the first refusal, and (V,), the positive part of target minus draft at the refused
+    token, divided by its sum; if no token is refused, the last row of target_probs.
     For example n = 3 and V = 5 -> an int from 0 to 3, and (5,).
     """
     n = len(tokens)
