@@ -33,6 +33,7 @@
 #   under `torch.no_grad()`, because autograd would keep every tile for the backward pass.
 # - Grading also calls your code with large inputs ($T = 7680$, or 33 million scores in blocks) and little memory to
 #   spare (24 MB at first, 48 MB at most), and compares the result.
+# - In `merge_states` and `attention_backward` no costs are counted, and there are no large inputs.
 # - Stay within PyTorch: operations in NumPy or in another thread cannot be counted, and earn no points.
 #
 # </details>
@@ -345,24 +346,29 @@ wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
 # operations, and is still faster, because fewer bytes travel to and from HBM. In this exercise you write that backward
 # pass, without the tiles.
 #
-# The forward pass is $S = Q K^\top / \sqrt{d}$, $P = \operatorname{softmax}(S)$ in each row, $O = P V$. Now backwards:
+# Queries and keys have the width hd, values and $dO$ the width hv. The forward pass is $S = Q K^\top /
+# \sqrt{\text{hd}}$, $P = \operatorname{softmax}(S)$ in each row, $O = P V$. Now backwards:
 #
 # | step | gradient | shape |
 # |---|---|---|
-# | $O = P V$ | $dV = P^\top dO$ | `(..., Tk, dv)` |
+# | $O = P V$ | $dV = P^\top dO$ | `(..., Tk, hv)` |
 # | | $dP = dO\, V^\top$ | `(..., Tq, Tk)` |
 # | $P = \operatorname{softmax}(S)$ | $D = \operatorname{rowsum}(dO * O)$ | `(..., Tq, 1)` |
 # | | $dS = P * (dP - D)$ | `(..., Tq, Tk)` |
-# | $S = Q K^\top / \sqrt{d}$ | $dQ = dS\, K / \sqrt{d}$ | `(..., Tq, d)` |
-# | | $dK = dS^\top Q / \sqrt{d}$ | `(..., Tk, d)` |
+# | $S = Q K^\top / \sqrt{\text{hd}}$ | $dQ = dS\, K / \sqrt{\text{hd}}$ | `(..., Tq, hd)` |
+# | | $dK = dS^\top Q / \sqrt{\text{hd}}$ | `(..., Tk, hd)` |
 #
 # Here $*$ multiplies element by element. Each product of matrices has the rule that you see twice: for $C = A B$ the
 # gradients are $dA = dC\, B^\top$ and $dB = A^\top dC$.
 #
 # **Why is $D$ subtracted?** If one score rises, its weight rises, and all other weights of the row fall, since they sum
-# to 1. So only the part of $dP$ above the average of its row counts. That average, taken with the weights, is $\sum_j
-# P_{ij}\, dP_{ij}$. Put in $dP = dO\, V^\top$, and it becomes $\sum_c dO_{ic}\, O_{ic}$: the sum over row $i$ of $dO *
-# O$. That takes no weights and no scores, so all $D$ are known before the first tile.
+# to 1. So only the difference between $dP$ and the average of its row counts, above the average or below it. That
+# average, taken with the weights, is $\sum_j P_{ij}\, dP_{ij}$. Put in $dP = dO\, V^\top$, and it becomes
+# $\sum_c dO_{ic}\, O_{ic}$: the sum over row $i$ of $dO * O$. That takes no weights and no scores, so all $D$ are known
+# before the first tile.
+#
+# FlashAttention keeps $O$ for this. $O$ is no argument of your function: compute $P V$ again, or take
+# $D = \operatorname{rowsum}(P * dP)$, which is the same.
 #
 # An example with one query: $q = [2, 0]$, keys $[1, 0]$ and $[1, 4]$, values 3 and 9, $dO = 1$. Both scores are equal,
 # so both weights are $\tfrac12$, and $O = 6$.
@@ -379,9 +385,10 @@ guess("gradient_of_two_scores", ...)
 #
 # - The result is a tuple of three tensors, in this order: $dQ$, $dK$, $dV$. Each is compared with the right one on its
 #   own. If one is wrong, the exercise gives at most half of its points.
-# - There is no mask. $T_q$ and $T_k$ may differ, and so may $d$ and `dv`. Leading dimensions are the same in all four
+# - There is no mask. $T_q$ and $T_k$ may differ, and so may hd and hv. Leading dimensions are the same in all four
 #   inputs.
 # - Scores may be above 100 or below -100.
+# - Costs are not counted: tensors of $T_q \times T_k$ elements are allowed.
 # - Autograd is forbidden in every form: `.backward()`, `torch.autograd`, `torch.func`. So is the library's attention.
 #   `torch.softmax` is allowed. A call of something forbidden costs the points of this exercise.
 # - The inputs need not require gradients, and the call may be under `torch.no_grad()`. Gradients *of the result* are
@@ -429,7 +436,7 @@ class Recomputed(torch.autograd.Function):
         return attention_backward(*ctx.saved_tensors, grad_output)
 
 
-def stored(attention: Callable[..., torch.Tensor], T: int, d: int = 16) -> int:
+def stored(attention: Callable[..., torch.Tensor], T: int, hd: int = 16) -> int:
     """Number of elements that wait for the backward pass."""
     memory: dict[int, int] = {}
 
@@ -437,7 +444,7 @@ def stored(attention: Callable[..., torch.Tensor], T: int, d: int = 16) -> int:
         memory[tensor.untyped_storage().data_ptr()] = tensor.numel()
         return tensor
 
-    q, k, v = (torch.randn(T, d, requires_grad=True) for _ in range(3))
+    q, k, v = (torch.randn(T, hd, requires_grad=True) for _ in range(3))
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         attention(q, k, v).sum().backward()
     return sum(memory.values())
@@ -452,7 +459,7 @@ try:
     for name, numbers in counts.items():
         axes.plot(lengths, numbers, "o-", label=name)
     axes.set(xscale="log", yscale="log", xlabel="tokens", ylabel="elements")
-    axes.set(title="elements stored for the backward pass (d = 16)")
+    axes.set(title="elements stored for the backward pass (hd = 16)")
     axes.set_xticks(lengths, lengths)
     axes.minorticks_off()
     axes.legend(fontsize=8)

@@ -2,8 +2,9 @@
 # # Attention in models of today
 #
 # Since 2017 the transformer block has changed in small steps. Most of them answer a question that training raised: why
-# do scores explode? Where does the weight go if no key fits? How do two documents share a sequence? In this notebook
-# you write the answers that models of 2024 and 2025 use:
+# do scores explode? Where does the weight go if no key fits? How do two documents share a sequence? In sections 1 to 6
+# you write the answers that models of 2024 and 2025 use. Sections 7 and 8 leave the block as it is: they show how a
+# server runs a trained model for many texts, and how it writes more than one token in a step.
 #
 # 1. **RMSNorm**, which divides each vector by its size;
 # 2. **scores that stay small**, by normalized queries and keys or by a soft cap;
@@ -14,7 +15,8 @@
 # 7. **a cache in pages**, which a server shares among many texts;
 # 8. **speculative decoding**, in which a small model drafts and a large one decides.
 #
-# At the end a block with your norm, scores, mask and MLP learns to count, and you see what its largest score does.
+# At the end you train a block with your functions of sections 1, 2, 4 and 5. It learns to count, and you see what its
+# largest score does.
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
@@ -25,10 +27,11 @@
 # <details><summary>What is tested in every exercise</summary>
 #
 # - The output has its inputs' dtype and device. `float32` and `float64` are tested, for `rms_norm` half precision, too.
-# - Inputs are not modified, and correct gradients flow back to every tensor that can have one.
+# - Inputs are not modified. Correct gradients flow back to every tensor that can have one, except in `accept_draft`,
+#   which needs none.
 # - Large values, in the thousands, give no NaN, neither in results nor in gradients.
-# - The library's own attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`) may not be called.
-#   Everything else may, also your own functions of earlier exercises.
+# - The library's own attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`) may not be called, except in
+#   `LatentAttention`. Everything else may, also your own functions of earlier exercises.
 #
 # </details>
 
@@ -337,8 +340,9 @@ guess("gated_width", ...)
 #
 # the query `(1, 2)` becomes `(1, 2, 3)`, and has the scores `3` and `6` with the latents `(1, 1, 0)` and `(0, 0, 2)`.
 #
-# **Guess first**: there are one query and 4096 tokens, `hd = 128` and `r = 512`. In one head, making the keys for the
-# scores takes about how many times as many multiplications as absorbing the matrix: 1, 10 or 100?
+# **Guess first**: there are one query and 4096 tokens, `hd = 128` and `r = 512`. In one head, there are two ways to the
+# scores: by making the keys, and by absorbing the matrix. About how many times as many multiplications does the first
+# way take as the second: 1, 10 or 100? Count all of them, those of the scores included, in both ways.
 
 # %%
 guess("without_keys", ...)
@@ -349,8 +353,11 @@ guess("without_keys", ...)
 # <details><summary>What is tested</summary>
 #
 # - Any numbers of sequences, heads, queries and tokens, and any widths.
-# - With one query no keys are made, neither of all heads nor head by head. The check counts operations. Grading also
-#   measures the time for 4096 tokens and 16 heads of width 128.
+# - With one query no keys are made, neither of all heads nor head by head. With several queries you may make them.
+#   A copy of the latents for each head is fine.
+# - The check counts operations. Grading also measures the time for one query in each of 16 heads, `hd = 128`, `r = 64`
+#   and 4096 tokens. Too slow is more than 28 times the time of two plain matrix products; making the keys takes at
+#   least 40 times.
 #
 # </details>
 
@@ -516,8 +523,11 @@ show(
 # \alpha = \operatorname{softmax}_t \left(\frac{q \cdot k_t}{\sqrt{hd}}\right)$$
 #
 # With the scores 0, 1 and 2 and the values 1, 2 and 4 the result is `3.2405`. An entry of -1 in the table stands for a
-# page that the text does not have yet. Slots that nobody has written can hold anything, even NaN, and a weight of 0
-# does not remove a NaN, because $0 \cdot \text{NaN}$ is NaN.
+# page that the text does not have yet.
+#
+# Slots that hold no token of this text can hold anything, even NaN. A weight of 0 does not remove a NaN, because
+# $0 \cdot \text{NaN}$ is NaN. Gradients have the same problem: the query's gradient is a weighted sum of the keys that
+# it was multiplied by, so one NaN key makes it NaN, even with a weight of 0.
 #
 # **Guess first**: a text of 100 tokens is stored in pages of 16. How many of its slots are empty?
 
@@ -530,9 +540,11 @@ guess("empty_slots", ...)
 # <details><summary>What is tested</summary>
 #
 # - Any numbers of heads and pages, pages of any size, also of one token. The last page may be full or not.
-# - Pages in any order. A page may be in the tables of two texts, or twice in one table.
-# - Entries of the table that are not needed are -1. Slots of no token hold NaN or other numbers, and neither the result
-#   nor a gradient has NaN.
+# - Pages in any order. The order of tokens does not change the result, but the table's order says which page is the
+#   last one: only the last may have empty slots.
+# - A page may be in the tables of two texts, or twice in one table.
+# - Entries of the table that are not needed are -1. Slots of no token of this text, in its own last page or in other
+#   pages, hold NaN or other numbers. Neither the result nor a gradient has NaN.
 #
 # </details>
 
@@ -579,7 +591,7 @@ show(
 # ## 8. Speculative decoding
 #
 # A decoding step reads all weights of a large model from memory, for a single token of each text. With few texts this
-# takes most of its time. So a pass over five tokens, like a small prefill, takes hardly longer: it reads the same
+# takes most of its time. So a pass over a few tokens, like a small prefill, takes hardly longer: it reads the same
 # weights. **Speculative decoding** makes use of that ([Leviathan and others, 2023](https://arxiv.org/abs/2211.17192),
 # [Chen and others, 2023](https://arxiv.org/abs/2302.01318)): a small **draft** model decodes $n$ tokens, then the large
 # **target** model reads all of them in one pass. That gives its distribution at each of the $n$ positions, and at the
@@ -591,7 +603,7 @@ show(
 # $$u_i < \frac{p_i(x_i)}{q_i(x_i)}$$
 #
 # At the first refusal the rest of the draft is dropped, because it continues a text that is no longer there. One token
-# is drawn in place of the refused one, from what the draft gave too little:
+# is drawn in place of the refused one, only from those to which the target gives more than the draft:
 #
 # $$\frac{\max(0,\, p_i - q_i)}{\sum_x \max(0,\, p_i(x) - q_i(x))}$$
 #
@@ -617,12 +629,12 @@ guess("accepted", ...)
 # %% [markdown]
 # <details><summary>What is tested</summary>
 #
-# - Any number of drafted tokens, a vocabulary of any size. A refusal at the first token, at a later one, or at none.
+# - One drafted token or more, a vocabulary of any size. A refusal at the first token, at a later one, or at none.
 # - The number of accepted tokens is an `int`, not a tensor.
 # - Equal distributions of draft and target, and probabilities of 0. The draft's probability of a drafted token is
 #   never 0.
-# - The probabilities have the dtype and device of `target_probs`. Gradients are not needed, and no $u$ is exactly the
-#   ratio.
+# - Draft and target have the same dtype and device, and so have the probabilities that you return. Gradients are not
+#   needed, and no $u$ is exactly the ratio.
 #
 # </details>
 
@@ -662,9 +674,10 @@ show(tokens_from_drafts)
 # %% [markdown]
 # ## A block of today
 #
-# RMSNorm before attention and before the MLP, normalized queries and keys, a document mask and SwiGLU in one block. The
-# task: each packed document counts up in steps of its own, as in `3 5 7 9 1 3` modulo 10, and the block predicts the
-# next token. The step shows in a document's own tokens only.
+# Sections 7 and 8 ran a trained model. Now you train one, with your functions of sections 1, 2, 4 and 5: RMSNorm before
+# attention and before the MLP, normalized queries and keys, a document mask and SwiGLU in one block. The task: each
+# packed document counts up in steps of its own, as in `3 5 7 9 1 3` modulo 10, and the block predicts the next token.
+# The step shows in a document's own tokens only.
 
 
 # %% drawing=true

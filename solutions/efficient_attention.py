@@ -90,20 +90,20 @@ def attention_backward(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Compute the gradients of scaled dot-product attention, without autograd.
 
-    queries: (..., Tq, d), keys: (..., Tk, d), values: (..., Tk, dv), without a mask.
-    grad_output: (..., Tq, dv), the gradient of the loss with respect to the output.
+    queries: (..., Tq, hd), keys: (..., Tk, hd), values: (..., Tk, hv), without a mask.
+    grad_output: (..., Tq, hv), the gradient of the loss with respect to the output.
     Computes the weights again from queries and keys. Returns the gradients with
     respect to queries, keys and values, each of the shape of its tensor.
     """
     root = queries.shape[-1] ** 0.5
     weights = torch.softmax(queries @ keys.transpose(-2, -1) / root, dim=-1)  # (..., Tq, Tk)
-    output = weights @ values  # (..., Tq, Tk) @ (..., Tk, dv) -> (..., Tq, dv)
-    grad_values = weights.transpose(-2, -1) @ grad_output  # (..., Tk, Tq) @ (..., Tq, dv) -> (..., Tk, dv)
-    grad_weights = grad_output @ values.transpose(-2, -1)  # (..., Tq, dv) @ (..., dv, Tk) -> (..., Tq, Tk)
+    output = weights @ values  # (..., Tq, Tk) @ (..., Tk, hv) -> (..., Tq, hv)
+    grad_values = weights.transpose(-2, -1) @ grad_output  # (..., Tk, Tq) @ (..., Tq, hv) -> (..., Tk, hv)
+    grad_weights = grad_output @ values.transpose(-2, -1)  # (..., Tq, hv) @ (..., hv, Tk) -> (..., Tq, Tk)
     row_sums = (grad_output * output).sum(dim=-1, keepdim=True)  # (..., Tq, 1)
     grad_scores = weights * (grad_weights - row_sums)  # (..., Tq, Tk)
-    grad_queries = grad_scores @ keys / root  # (..., Tq, Tk) @ (..., Tk, d) -> (..., Tq, d)
-    grad_keys = grad_scores.transpose(-2, -1) @ queries / root  # (..., Tk, Tq) @ (..., Tq, d) -> (..., Tk, d)
+    grad_queries = grad_scores @ keys / root  # (..., Tq, Tk) @ (..., Tk, hd) -> (..., Tq, hd)
+    grad_keys = grad_scores.transpose(-2, -1) @ queries / root  # (..., Tk, Tq) @ (..., Tq, hd) -> (..., Tk, hd)
     return grad_queries, grad_keys, grad_values
 
 

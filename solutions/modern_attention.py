@@ -115,7 +115,8 @@ def absorbed_scores(
     """Compute the scores of queries with keys that are stored as latents.
 
     queries: (b, h, Tq, hd), latents: (b, T, r), the same for all heads,
-    up_key: (h, hd, r). Head i has the keys latents @ up_key[i].T, which are not made.
+    up_key: (h, hd, r). Head i has the keys latents @ up_key[i].T. With Tq = 1 these
+    are not made; with more queries they may be.
     Returns scores (b, h, Tq, T), not divided by anything.
     For example queries (2, 3, 1, 4), latents (2, 6, 5), up_key (3, 4, 5) ->
     (2, 3, 1, 6).
@@ -211,12 +212,12 @@ def accept_draft(
 ) -> tuple[int, torch.Tensor]:
     """Say how many drafted tokens are accepted, and how the token after them is drawn.
 
-    draft_probs: (n, V), target_probs: (n + 1, V), tokens: (n,), drawn from draft_probs,
-    uniforms: (n,), between 0 and 1. Token i is accepted while uniforms[i] is below
-    its target probability divided by its draft probability. Returns (accepted,
-    next_probs): an int, the number of tokens before the first refusal, and (V,), the
-    positive part of target minus draft at the refused token, divided by its sum; if
-    no token is refused, the last row of target_probs.
+    draft_probs: (n, V), target_probs: (n + 1, V), of the same dtype; n is at least 1.
+    tokens: (n,), drawn from draft_probs, uniforms: (n,), between 0 and 1. Token i is
+    accepted while uniforms[i] is below its target probability divided by its draft
+    probability. Returns (accepted, next_probs): an int, the number of tokens before
+    the first refusal, and (V,), the positive part of target minus draft at the refused
+    token, divided by its sum; if no token is refused, the last row of target_probs.
     For example n = 3 and V = 5 -> an int from 0 to 3, and (5,).
     """
     n = len(tokens)

@@ -177,6 +177,13 @@ def merged_with_itself() -> float:
     return unit_7.merge_states(state, state)[1].item()
 
 
+def gradient_of_two_scores() -> list[float]:
+    """The gradient of the scores, which the keys' gradient is a multiple of: the query [2, 0] divided by the root."""
+    query, keys = torch.tensor([[2.0, 0.0]]), torch.tensor([[1.0, 0.0], [1.0, 4.0]])
+    _, grad_keys, _ = unit_7.attention_backward(query, keys, torch.tensor([[3.0], [9.0]]), torch.ones(1, 1))
+    return (grad_keys[:, 0] / (2.0 / math.sqrt(2.0))).tolist()
+
+
 def left_first() -> float:
     """In millions; FlopCounterMode counts each multiplication with its addition as two."""
     q, k, v = torch.rand(3, 1000, 10).unbind()
@@ -317,6 +324,7 @@ TRUE: dict[str, Callable[[], Any]] = {
     ],
     "merged_with_itself": merged_with_itself,
     "tiles_computed": lambda: int(torch.ones(4, 4).tril().sum()),
+    "gradient_of_two_scores": gradient_of_two_scores,
     "left_first": left_first,
     "longer_query": longer_query,
     "negative_score": lambda: unit_1.normalize_by_sum(torch.tensor([2.0, -1.0]))[0].item(),

@@ -1,11 +1,13 @@
 """Attention in less memory, beyond the catalogue."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 
 from solutions.efficient_attention import merge_states  # which the notebook has
 
-from . import rewritten, right, unlisted
+from . import both, rewritten, right, unlisted
 
 # online_softmax
 
@@ -213,3 +215,190 @@ def _(queries, keys, values, grad_output):
     d = torch.einsum("...qv,...qv->...q", grad_output, p @ values)
     ds = p * (grad_output @ values.mT) - p * d.unsqueeze(-1)
     return ds @ scaled, (ds.mT @ queries) / keys.shape[-1] ** 0.5, p.mT @ grad_output
+
+
+@rewritten("row_sums_without_keepdim")
+def _(queries, keys, values, grad_output):
+    scale = queries.shape[-1] ** -0.5
+    P = torch.softmax(queries @ keys.mT * scale, dim=-1)
+    output = P @ values
+    dV = P.mT @ grad_output
+    dP = grad_output @ values.mT
+    D = (grad_output * output).sum(dim=-1)
+    dS = P * (dP - D)
+    return dS @ keys * scale, dS.mT @ queries * scale, dV
+
+
+@rewritten("backward_overflows")
+def _(queries, keys, values, grad_output):
+    root = math.sqrt(queries.shape[-1])
+    E = torch.exp(queries @ keys.transpose(-2, -1) / root)
+    P = E / E.sum(dim=-1, keepdim=True)
+    dV = P.transpose(-2, -1) @ grad_output
+    dP = grad_output @ values.transpose(-2, -1)
+    D = (grad_output * (P @ values)).sum(dim=-1, keepdim=True)
+    dS = P * (dP - D) / root
+    return dS @ keys, dS.transpose(-2, -1) @ queries, dV
+
+
+@rewritten("root_of_the_values_width")
+def _(queries, keys, values, grad_output):
+    d = values.size(-1)
+    S = torch.einsum("...qd,...kd->...qk", queries, keys) / d**0.5
+    P = S.softmax(dim=-1)
+    output = torch.einsum("...qk,...kv->...qv", P, values)
+    dV = torch.einsum("...qk,...qv->...kv", P, grad_output)
+    dP = torch.einsum("...qv,...kv->...qk", grad_output, values)
+    dS = P * (dP - (grad_output * output).sum(-1, keepdim=True))
+    dQ = torch.einsum("...qk,...kd->...qd", dS, keys) / d**0.5
+    dK = torch.einsum("...qk,...qd->...kd", dS, queries) / d**0.5
+    return dQ, dK, dV
+
+
+@unlisted("attention_backward", "gradients_by_autograd")
+def _(queries, keys, values, grad_output):
+    """Calls `.backward()` on copies; the values are right."""
+    with torch.enable_grad():
+        q, k, v = (x.detach().clone().requires_grad_() for x in (queries, keys, values))
+        output = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1) @ v
+        output.backward(grad_output)
+    return q.grad, k.grad, v.grad
+
+
+@rewritten("values_gradient_second")
+def _(queries, keys, values, grad_output):
+    root = queries.shape[-1] ** 0.5
+    weights = torch.softmax(queries @ keys.mT / root, dim=-1)
+    output = weights @ values
+    grad_values = weights.mT @ grad_output
+    grad_weights = grad_output @ values.mT
+    mean = (grad_output * output).sum(dim=-1, keepdim=True)
+    grad_scores = weights * (grad_weights - mean)
+    grad_queries = grad_scores @ keys / root
+    grad_keys = grad_scores.mT @ queries / root
+    return grad_queries, grad_values, grad_keys
+
+
+@rewritten("row_sums_subtracted_last")
+def _(queries, keys, values, grad_output):
+    d = queries.shape[-1]
+    P = torch.softmax(queries @ keys.mT / math.sqrt(d), dim=-1)
+    dP = grad_output @ values.mT
+    D = torch.sum(grad_output * (P @ values), dim=-1, keepdim=True)
+    dS = P * dP - D
+    dQ = dS @ keys / math.sqrt(d)
+    dK = dS.mT @ queries / math.sqrt(d)
+    dV = P.mT @ grad_output
+    return dQ, dK, dV
+
+
+@unlisted("attention_backward", "row_means_of_dP")
+def _(queries, keys, values, grad_output):
+    """Two mistakes: the plain mean of dP in place of the average by the weights, and a list is returned."""
+    scaled = queries / queries.shape[-1] ** 0.5
+    P = (scaled @ keys.mT).softmax(dim=-1)
+    dP = grad_output @ values.mT
+    dS = P * (dP - dP.mean(dim=-1, keepdim=True))
+    dQ = dS @ keys / queries.shape[-1] ** 0.5
+    dK = dS.mT @ scaled
+    dV = P.mT @ grad_output
+    return [dQ, dK, dV]
+
+
+@both("backward_of_causal_attention", "queries_scaled_twice")
+def _(queries, keys, values, grad_output):
+    root = math.sqrt(queries.shape[-1])
+    q = queries / root
+    S = q @ keys.mT
+    hidden = torch.ones(S.shape[-2:], dtype=torch.bool, device=S.device).triu(1)
+    P = torch.softmax(S.masked_fill(hidden, -torch.inf), dim=-1)
+    output = P @ values
+    dV = P.mT @ grad_output
+    dP = grad_output @ values.mT
+    dS = P * (dP - (grad_output * output).sum(-1, keepdim=True))
+    return dS @ keys / root, dS.mT @ q / root, dV
+
+
+@right("attention_backward")
+def _(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    grad_output: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The table, line by line."""
+    root = math.sqrt(queries.shape[-1])
+    P = torch.softmax(queries @ keys.mT / root, dim=-1)
+    output = P @ values
+    dV = P.mT @ grad_output
+    dP = grad_output @ values.mT
+    D = (grad_output * output).sum(dim=-1, keepdim=True)
+    dS = P * (dP - D)
+    dQ = dS @ keys / root
+    dK = dS.mT @ queries / root
+    return dQ, dK, dV
+
+
+@right("attention_backward")
+def _(queries, keys, values, grad_output):
+    """Einsum; softmax by logsumexp; D as the weighted average of dP."""
+    scale = queries.shape[-1] ** -0.5
+    s = torch.einsum("...id,...jd->...ij", queries * scale, keys)
+    p = torch.exp(s - torch.logsumexp(s, dim=-1, keepdim=True))
+    dp = torch.einsum("...ic,...jc->...ij", grad_output, values)
+    ds = p * dp
+    ds = ds - p * ds.sum(dim=-1, keepdim=True)
+    return (
+        torch.einsum("...ij,...jd->...id", ds, keys) * scale,
+        torch.einsum("...ij,...id->...jd", ds, queries) * scale,
+        torch.einsum("...ij,...ic->...jc", p, grad_output),
+    )
+
+
+@right("attention_backward")
+def _(queries, keys, values, grad_output):
+    """One query after another, with the softmax's Jacobian diag(p) - p p^T."""
+    d = queries.shape[-1]
+    queries.shape[:-2]
+    flat = [x.reshape(-1, *x.shape[-2:]) for x in (queries, keys, values, grad_output)]
+    all_dq, all_dk, all_dv = [], [], []
+    for q, k, v, do in zip(*flat, strict=False):
+        dk, dv, rows = torch.zeros_like(k), torch.zeros_like(v), []
+        for i in range(len(q)):
+            p = torch.softmax(k @ q[i] / d**0.5, dim=0)
+            jacobian = torch.diag(p) - torch.outer(p, p)
+            ds = jacobian @ (v @ do[i]) / d**0.5
+            rows.append(ds @ k)
+            dk += torch.outer(ds, q[i])
+            dv += torch.outer(p, do[i])
+        all_dq.append(torch.stack(rows))
+        all_dk.append(dk)
+        all_dv.append(dv)
+    together = ((all_dq, queries), (all_dk, keys), (all_dv, values))
+    return tuple(torch.stack(parts).reshape(x.shape) for parts, x in together)
+
+
+@right("attention_backward")
+def _(queries, keys, values, grad_output):
+    """Two passes over blocks of three keys, as in FlashAttention: first maximum, sum and output, then gradients."""
+    scale = 1 / math.sqrt(queries.size(-1))
+    blocks = list(zip(keys.split(3, dim=-2), values.split(3, dim=-2), strict=False))
+    maximum = torch.full_like(queries[..., :1], -torch.inf)
+    total = torch.zeros_like(maximum)
+    output = torch.zeros_like(grad_output)
+    for k, v in blocks:
+        scores = queries @ k.mT * scale
+        new = torch.maximum(maximum, scores.amax(dim=-1, keepdim=True))
+        factor, weights = torch.exp(maximum - new), torch.exp(scores - new)
+        total = total * factor + weights.sum(dim=-1, keepdim=True)
+        output = output * factor + weights @ v
+        maximum = new
+    D = (grad_output * output / total).sum(dim=-1, keepdim=True)
+    dQ, dK, dV = torch.zeros_like(queries), [], []
+    for k, v in blocks:
+        weights = torch.exp(queries @ k.mT * scale - maximum) / total
+        dS = weights * (grad_output @ v.mT - D) * scale
+        dQ = dQ + dS @ k
+        dK.append(dS.mT @ queries)
+        dV.append(weights.mT @ grad_output)
+    return dQ, torch.cat(dK, dim=-2), torch.cat(dV, dim=-2)

@@ -4,10 +4,12 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
+from solutions.latent_cache import LatentCache
 from solutions.modern_attention import rms_norm
 
-from . import rewritten, right, unlisted
+from . import both, rewritten, right, unlisted
 
 # attention_with_sinks
 
@@ -735,3 +737,847 @@ def _(
         up = (x * up_row).sum(dim=-1, keepdim=True)
         out = out + gate * torch.sigmoid(gate) * up * down_column
     return out
+
+
+# absorbed_scores
+
+
+@rewritten("absorbed_scores_scaled")
+def _(queries, latents, up_key):
+    hd = queries.shape[-1]
+    absorbed = queries @ up_key
+    return absorbed @ latents[:, None].mT / math.sqrt(hd)
+
+
+@rewritten("keys_made")
+def _(queries, latents, up_key):
+    keys = torch.einsum("btr,hdr->bhtd", latents, up_key)
+    return torch.einsum("bhqd,bhtd->bhqt", queries, keys)
+
+
+@rewritten("sequences_taken_for_heads")
+def _(queries, latents, up_key):
+    absorbed = queries @ up_key  # (b, h, Tq, r)
+    return absorbed @ latents.transpose(-2, -1)
+
+
+@unlisted("absorbed_scores")
+def _(queries, latents, up_key):
+    """Heads and queries are merged for the product and not put back in order."""
+    b, h, Tq, hd = queries.shape
+    r = latents.shape[-1]
+    q = queries.transpose(1, 2).reshape(b * Tq, h, 1, hd)
+    absorbed = (q @ up_key).squeeze(2)  # (b * Tq, h, r)
+    absorbed = absorbed.reshape(b, h, Tq, r)
+    return absorbed @ latents.unsqueeze(1).mT
+
+
+@unlisted("absorbed_scores")
+def _(queries, latents, up_key):
+    """`repeat` in place of `repeat_interleave`: latents meet the wrong sequence if b > 1 and h > 1."""
+    b, h, _Tq, _hd = queries.shape
+    _, T, r = latents.shape
+    # the same latents for every head
+    latents = latents.repeat(h, 1, 1).view(b, h, T, r)
+    return (queries @ up_key) @ latents.transpose(2, 3)
+
+
+@rewritten("only_the_first_query")
+def _(queries, latents, up_key):
+    q = queries[:, :, 0]  # one step has one query
+    absorbed = (q[..., None] * up_key).sum(dim=2)  # (b, h, r)
+    scores = absorbed @ latents.mT  # (b, h, T)
+    return scores[:, :, None]
+
+
+@unlisted("absorbed_scores", "scaled_by_the_latents", "keys_made_head_by_head")
+def _(queries, latents, up_key):
+    """Two mistakes: the keys are made head by head, and scores are divided by sqrt(r)."""
+    r = latents.shape[-1]
+    scores = []
+    for i in range(queries.shape[1]):
+        keys = latents @ up_key[i].T  # (b, T, hd)
+        scores.append(queries[:, i] @ keys.transpose(1, 2))
+    return torch.stack(scores, dim=1) / r**0.5
+
+
+@unlisted("absorbed_scores", "absorbed_in_float32", "up_key_detached")
+def _(queries, latents, up_key):
+    """Two mistakes: scores are float32 for float64 inputs, and up_key gets no gradient."""
+    b, h, Tq, _ = queries.shape
+    T = latents.shape[1]
+    scores = torch.zeros(b, h, Tq, T)
+    matrices = up_key.detach()
+    for n in range(b):
+        for i in range(h):
+            scores[n, i] = queries[n, i] @ matrices[i] @ latents[n].T
+    return scores
+
+
+@right("absorbed_scores")
+def _(queries, latents, up_key):
+    """Broadcast matmul."""
+    absorbed = torch.matmul(queries, up_key)  # (b, h, Tq, r)
+    return torch.matmul(absorbed, latents.unsqueeze(1).transpose(-2, -1))
+
+
+@right("absorbed_scores")
+def _(
+    queries: torch.Tensor,
+    latents: torch.Tensor,
+    up_key: torch.Tensor,
+) -> torch.Tensor:
+    """Two einsums."""
+    moved = torch.einsum("bhqd,hdr->bhqr", queries, up_key)
+    return torch.einsum("bhqr,btr->bhqt", moved, latents)
+
+
+@right("absorbed_scores")
+def _(queries, latents, up_key):
+    """Loops over sequences and heads."""
+    sequences = []
+    for q, c in zip(queries, latents, strict=False):
+        heads = [(c @ (u.T @ one.T)).T for one, u in zip(q, up_key, strict=False)]
+        sequences.append(torch.stack(heads))
+    return torch.stack(sequences)
+
+
+@right("absorbed_scores")
+def _(queries, latents, up_key):
+    """Heads and queries as rows of one matrix, by `bmm`."""
+    b, h, Tq, hd = queries.shape
+    r = up_key.size(2)
+    by_head = queries.permute(1, 0, 2, 3).reshape(h, b * Tq, hd)
+    absorbed = torch.bmm(by_head, up_key).view(h, b, Tq, r)
+    rows = absorbed.permute(1, 0, 2, 3).reshape(b, h * Tq, r)
+    return torch.bmm(rows, latents.mT).view(b, h, Tq, -1)
+
+
+@right("absorbed_scores")
+def _(queries, latents, up_key):
+    """A copy of the latents for each head."""
+    copies = latents[:, None].repeat(1, queries.shape[1], 1, 1)
+    return (queries @ up_key) @ copies.transpose(-2, -1)
+
+
+@right("absorbed_scores")
+def _(queries, latents, up_key):
+    """Makes the keys if there are several queries."""
+    if queries.shape[2] > 1:
+        keys = latents[:, None] @ up_key.mT
+        return queries @ keys.mT
+    return (queries @ up_key) @ latents[:, None].mT
+
+
+# LatentAttention
+
+
+@rewritten("LatentMaskNotMoved")
+class MaskAtTheUpperLeft(nn.Module):
+    def __init__(self, d_in, d_out, num_heads, latent_dim):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError("d_out must be divisible by num_heads")
+        self.num_heads = num_heads
+        self.hd = d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def split(self, x):
+        b, T, _ = x.shape
+        return x.view(b, T, self.num_heads, self.hd).transpose(1, 2)
+
+    def forward(self, x, cache=None):
+        latents = self.W_latent(x)
+        if cache is not None:
+            cache.append(latents)
+            latents = cache.latents
+        q = self.split(self.W_query(x))
+        k = self.split(self.W_up_key(latents))
+        v = self.split(self.W_up_value(latents))
+        context = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out_proj(context.transpose(1, 2).flatten(2))
+
+
+@rewritten("LatentNothingHiddenWithACache")
+class NothingHiddenInSteps(nn.Module):
+    def __init__(self, d_in, d_out, num_heads, latent_dim):
+        super().__init__()
+        if d_out % num_heads:
+            raise ValueError("d_out % num_heads")
+        self.h, self.hd = num_heads, d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(self, x, cache=None):
+        b, t, _ = x.shape
+        q = self.W_query(x).view(b, t, self.h, self.hd).transpose(1, 2)
+        latents = self.W_latent(x)
+        if cache is not None:
+            cache.append(latents)
+            latents = cache.latents
+        T = latents.shape[1]
+        k = self.W_up_key(latents).view(b, T, self.h, self.hd).transpose(1, 2)
+        v = self.W_up_value(latents).view(b, T, self.h, self.hd).transpose(1, 2)
+        scores = q @ k.mT / self.hd**0.5
+        if cache is None:  # cached tokens are all earlier ones
+            hidden = torch.ones(t, t, dtype=torch.bool, device=x.device).triu(1)
+            scores = scores.masked_fill(hidden, -torch.inf)
+        context = scores.softmax(dim=-1) @ v
+        return self.out_proj(context.transpose(1, 2).reshape(b, t, -1))
+
+
+@rewritten("AppendsDetachedLatents")
+class DetachedOnTheWayIn(nn.Module):
+    def __init__(self, d_in, d_out, num_heads, latent_dim):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError
+        self.num_heads = num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out, bias=True)
+
+    def forward(self, x, cache=None):
+        _b, t, _ = x.shape
+        new = self.W_latent(x)
+        latents, n = new, 0
+        if cache is not None:
+            if cache.latents is not None:
+                n = cache.latents.shape[1]
+                latents = torch.cat([cache.latents, new], dim=1)
+            cache.append(new.detach())
+
+        def heads(y):
+            return y.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+        q, k, v = heads(self.W_query(x)), heads(self.W_up_key(latents)), heads(self.W_up_value(latents))
+        scores = q @ k.mT / math.sqrt(q.shape[-1])
+        hidden = torch.ones(t, n + t, dtype=torch.bool, device=x.device).triu(n + 1)
+        weights = torch.softmax(scores.masked_fill(hidden, float("-inf")), dim=-1)
+        return self.out_proj((weights @ v).transpose(1, 2).flatten(2))
+
+
+@rewritten("LatentKeysSplitByReshape")
+class ViewedWithoutSwapping(nn.Module):
+    def __init__(self, d_in, d_out, num_heads, latent_dim):
+        super().__init__()
+        assert d_out % num_heads == 0
+        self.num_heads, self.head_dim = num_heads, d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(self, x, cache=None):
+        b, t, _ = x.shape
+        q = self.W_query(x).view(b, t, self.num_heads, self.head_dim).transpose(1, 2)
+        latents = self.W_latent(x)
+        if cache is not None:
+            cache.append(latents)
+            latents = cache.latents
+        total = latents.size(1)
+        k = self.W_up_key(latents).view(b, self.num_heads, total, self.head_dim)
+        v = self.W_up_value(latents).view(b, self.num_heads, total, self.head_dim)
+        rows = torch.arange(total - t, total, device=x.device)
+        hidden = torch.arange(total, device=x.device) > rows[:, None]
+        scores = (q @ k.mT / self.head_dim**0.5).masked_fill(hidden, -torch.inf)
+        context = scores.softmax(-1) @ v
+        return self.out_proj(context.transpose(1, 2).reshape(b, t, -1))
+
+
+@rewritten("LatentMaskOfFixedSize")
+class MaskOfSoManyTokens(nn.Module):
+    def __init__(self, d_in, d_out, num_heads, latent_dim):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError("d_out must be divisible by num_heads")
+        self.d_out = d_out
+        self.num_heads = num_heads
+        self.head_dim = d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+        mask = torch.triu(torch.ones(1024, 1024), diagonal=1).bool()
+        self.register_buffer("mask", mask, persistent=False)
+
+    def forward(self, x, cache=None):
+        b, t, _ = x.shape
+        latents = self.W_latent(x)
+        if cache is not None:
+            cache.append(latents)
+            latents = cache.latents
+        T = latents.shape[1]
+        queries = self.W_query(x).view(b, t, self.num_heads, self.head_dim)
+        keys = self.W_up_key(latents).view(b, T, self.num_heads, self.head_dim)
+        values = self.W_up_value(latents).view(b, T, self.num_heads, self.head_dim)
+        scores = queries.transpose(1, 2) @ keys.permute(0, 2, 3, 1)
+        scores = scores / self.head_dim**0.5
+        scores = scores.masked_fill(self.mask[T - t : T, :T], -torch.inf)
+        weights = torch.softmax(scores, dim=-1)
+        context = (weights @ values.transpose(1, 2)).transpose(1, 2)
+        return self.out_proj(context.contiguous().view(b, t, self.d_out))
+
+
+@rewritten("LatentCacheOfTheModule")
+class FallsBackOnItsOwnCache(nn.Module):
+    def __init__(self, d_in, d_out, num_heads, latent_dim):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError("no whole number")
+        self.h = num_heads
+        self.hd = d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.cache = LatentCache()
+
+    def forward(self, x, cache=None):
+        cache = cache or self.cache
+        b, t, _ = x.shape
+        cache.append(self.W_latent(x))
+        c = cache.latents
+        n = c.shape[1] - t
+        q = self.W_query(x).view(b, t, self.h, self.hd).transpose(1, 2)
+        k = self.W_up_key(c).view(b, n + t, self.h, self.hd).transpose(1, 2)
+        v = self.W_up_value(c).view(b, n + t, self.h, self.hd).transpose(1, 2)
+        seen = torch.ones(t, n + t, dtype=torch.bool, device=x.device).tril(n)
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+        return self.out_proj(out.transpose(1, 2).reshape(b, t, -1))
+
+
+@unlisted("LatentAttention", "LatentLayersInAnotherOrder", "LatentAcceptsAnyWidth")
+class LatentLayerLastAndNoError(nn.Module):
+    """Two mistakes: W_latent is created last, and a d_out that num_heads does not divide raises nothing."""
+
+    def __init__(self, d_in, d_out, num_heads, latent_dim):
+        super().__init__()
+        self.num_heads = num_heads
+        self.hd = d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+
+    def forward(self, x, cache=None):
+        b, t, _ = x.shape
+        latents = self.W_latent(x)
+        if cache is not None:
+            cache.append(latents)
+            latents = cache.latents
+        n = latents.shape[1] - t
+        q = self.W_query(x).reshape(b, t, self.num_heads, self.hd)
+        k = self.W_up_key(latents).reshape(b, n + t, self.num_heads, self.hd)
+        v = self.W_up_value(latents).reshape(b, n + t, self.num_heads, self.hd)
+        scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / self.hd**0.5
+        hidden = torch.triu(torch.ones_like(scores, dtype=torch.bool), n + 1)
+        weights = scores.masked_fill(hidden, -torch.inf).softmax(dim=-1)
+        return self.out_proj(torch.einsum("bhqk,bkhd->bqhd", weights, v).flatten(2))
+
+
+@both("LatentNothingHiddenWithACache", "LatentScaledByLatentDim")
+class CountedTooLateAndScaledByTheLatent(nn.Module):
+    def __init__(self, d_in, d_out, num_heads, latent_dim):
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError("d_out must be a multiple of num_heads")
+        self.h, self.hd, self.r = num_heads, d_out // num_heads, latent_dim
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(self, x, cache=None):
+        b, t, _ = x.shape
+        latents, n = self.W_latent(x), 0
+        if cache is not None:
+            cache.append(latents)
+            latents = cache.latents
+            n = latents.shape[1]
+        q = self.W_query(x).view(b, t, self.h, self.hd).transpose(1, 2)
+        up_key = self.W_up_key.weight.view(self.h, self.hd, self.r)
+        scores = q @ up_key @ latents[:, None].mT / math.sqrt(self.r)
+        T = latents.shape[1]
+        hidden = torch.triu(torch.ones(t, T, device=x.device), diagonal=n + 1) == 1
+        weights = scores.masked_fill(hidden, -torch.inf).softmax(dim=-1)
+        v = self.W_up_value(latents).view(b, T, self.h, self.hd).transpose(1, 2)
+        return self.out_proj((weights @ v).transpose(1, 2).reshape(b, t, -1))
+
+
+@right("LatentAttention")
+class LatentKeysMade(nn.Module):
+    """Makes the keys; mask by triu with an offset."""
+
+    def __init__(self, d_in: int, d_out: int, num_heads: int, latent_dim: int) -> None:
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError("d_out must be divisible by num_heads")
+        self.num_heads = num_heads
+        self.head_dim = d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def split(self, x: torch.Tensor) -> torch.Tensor:
+        b, T, _ = x.shape
+        return x.view(b, T, self.num_heads, self.head_dim).transpose(1, 2)
+
+    def forward(self, x: torch.Tensor, cache: LatentCache | None = None) -> torch.Tensor:
+        b, t, _ = x.shape
+        latents = self.W_latent(x)
+        if cache is not None:
+            cache.append(latents)
+            latents = cache.latents
+        n = latents.shape[1] - t
+        queries = self.split(self.W_query(x))
+        keys = self.split(self.W_up_key(latents))
+        values = self.split(self.W_up_value(latents))
+        scores = queries @ keys.transpose(2, 3) / self.head_dim**0.5
+        hidden = torch.ones(t, n + t, dtype=torch.bool, device=x.device).triu(n + 1)
+        weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1)
+        context = (weights @ values).transpose(1, 2).reshape(b, t, -1)
+        return self.out_proj(context)
+
+
+@right("LatentAttention")
+class LatentAlwaysWithACache(nn.Module):
+    """The library's attention with a bool mask."""
+
+    def __init__(self, d_in, d_out, num_heads, latent_dim):
+        super().__init__()
+        assert d_out % num_heads == 0, "d_out must be divisible by num_heads"
+        self.h = num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(self, x, cache=None):
+        if cache is None:
+            cache = LatentCache()
+        cache.append(self.W_latent(x))
+        everything = cache.latents
+        t, T = x.size(1), everything.size(1)
+        q, k, v = (
+            y.unflatten(2, (self.h, -1)).transpose(1, 2)
+            for y in (self.W_query(x), self.W_up_key(everything), self.W_up_value(everything))
+        )
+        position = torch.arange(T, device=x.device)
+        seen = position[None, :] <= position[T - t :, None]
+        context = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+        return self.out_proj(context.transpose(1, 2).flatten(2))
+
+
+@right("LatentAttention")
+class LatentBothMatricesAbsorbed(nn.Module):
+    """Both matrices absorbed, head by head; mask by an added -inf."""
+
+    def __init__(self, d_in, d_out, num_heads, latent_dim):
+        super().__init__()
+        self.hd, rest = divmod(d_out, num_heads)
+        if rest:
+            raise ValueError(f"{d_out} is not divisible by {num_heads}")
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(self, x, cache=None):
+        new = self.W_latent(x)
+        n = 0
+        if cache is not None:
+            n = 0 if cache.latents is None else cache.latents.shape[1]
+            cache.append(new)
+        c = new if cache is None else cache.latents  # (b, n + t, r)
+        t = x.shape[1]
+        mask = torch.full((t, n + t), -torch.inf, dtype=x.dtype, device=x.device).triu(n + 1)
+        contexts = []
+        for q, up_key, up_value in zip(
+            self.W_query(x).split(self.hd, dim=-1),
+            self.W_up_key.weight.split(self.hd),
+            self.W_up_value.weight.split(self.hd),
+            strict=False,
+        ):
+            scores = (q / math.sqrt(self.hd)) @ up_key @ c.mT + mask
+            contexts.append(scores.softmax(dim=-1) @ c @ up_value.T)
+        return self.out_proj(torch.cat(contexts, dim=-1))
+
+
+@right("LatentAttention")
+class LatentRowByRow(nn.Module):
+    """Einsum, no mask: each new token reads its part of keys and values only."""
+
+    def __init__(self, d_in, d_out, num_heads, latent_dim):
+        super().__init__()
+        if num_heads * (d_out // num_heads) != d_out:
+            raise ValueError("d_out / num_heads is no whole number")
+        self.shape = (num_heads, d_out // num_heads)
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_latent = nn.Linear(d_in, latent_dim, bias=False)
+        self.W_up_key = nn.Linear(latent_dim, d_out, bias=False)
+        self.W_up_value = nn.Linear(latent_dim, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(self, x, cache=None):
+        latents = self.W_latent(x)
+        if cache is not None:
+            cache.append(latents)
+            latents = cache.latents
+        n = latents.shape[1] - x.shape[1]
+        q = self.W_query(x).unflatten(-1, self.shape)
+        k = self.W_up_key(latents).unflatten(-1, self.shape)
+        v = self.W_up_value(latents).unflatten(-1, self.shape)
+        rows = []
+        for i in range(x.shape[1]):
+            end = n + i + 1
+            scores = torch.einsum("bhd,bkhd->bhk", q[:, i], k[:, :end]) / self.shape[1] ** 0.5
+            weights = scores.softmax(dim=2)
+            rows.append(torch.einsum("bhk,bkhd->bhd", weights, v[:, :end]).flatten(1))
+        return self.out_proj(torch.stack(rows, dim=1))
+
+
+# paged_attention
+
+
+@rewritten("masked_after_reading")
+def _(query, key_pages, value_pages, block_table, length):
+    keys = key_pages[block_table].flatten(0, 1)  # (n * page, h, hd)
+    values = value_pages[block_table].flatten(0, 1)
+    scores = torch.einsum("hd,thd->ht", query, keys) / math.sqrt(query.shape[-1])
+    hidden = torch.arange(keys.shape[0], device=query.device) >= length
+    weights = scores.masked_fill(hidden, -torch.inf).softmax(dim=-1)
+    return torch.einsum("ht,thd->hd", weights, values)
+
+
+@rewritten("nan_replaced_in_the_values")
+def _(query, key_pages, value_pages, block_table, length):
+    h, hd = query.shape
+    keys = key_pages[block_table].reshape(-1, h, hd).transpose(0, 1)
+    values = value_pages[block_table].reshape(-1, h, hd).transpose(0, 1)
+    seen = torch.arange(keys.shape[1], device=query.device) < length
+    values = torch.where(seen[:, None], values, 0.0)
+    scores = (keys @ query[:, :, None]).squeeze(-1) / hd**0.5  # (h, T)
+    scores = torch.where(seen, scores, -torch.inf)
+    return (torch.softmax(scores, dim=-1)[:, None] @ values).squeeze(1)
+
+
+@rewritten("last_page_left_out")
+def _(query, key_pages, value_pages, block_table, length):
+    page = key_pages.shape[1]
+    used = block_table[: length // page]
+    keys = torch.cat([key_pages[p] for p in used.tolist()] + [key_pages[:0].flatten(0, 1)])[:length]
+    values = torch.cat([value_pages[p] for p in used.tolist()] + [value_pages[:0].flatten(0, 1)])[:length]
+    scores = (query * keys).sum(dim=-1) / query.shape[-1] ** 0.5  # (T, h)
+    weights = scores.softmax(dim=0)
+    return (weights[..., None] * values).sum(dim=0)
+
+
+@rewritten("table_sorted")
+def _(query, key_pages, value_pages, block_table, length):
+    n = math.ceil(length / key_pages.shape[1])
+    pages = torch.unique(block_table[:n])
+    keys = key_pages[pages].flatten(0, 1)[:length]
+    values = value_pages[pages].flatten(0, 1)[:length]
+    keys, values = keys.transpose(0, 1), values.transpose(0, 1)  # (h, T, hd)
+    weights = torch.softmax(query[:, None] @ keys.mT / math.sqrt(query.shape[1]), dim=-1)
+    return (weights @ values)[:, 0]
+
+
+@rewritten("heads_split_by_reshape")
+def _(query, key_pages, value_pages, block_table, length):
+    h, hd = query.shape
+    page = key_pages.shape[1]
+    t = torch.arange(length, device=block_table.device)
+    where, slot = block_table[t // page], t % page
+    keys = key_pages[where, slot].reshape(h, length, hd)
+    values = value_pages[where, slot].reshape(h, length, hd)
+    scores = torch.einsum("hd,htd->ht", query, keys) / hd**0.5
+    return torch.einsum("ht,htd->hd", scores.softmax(dim=-1), values)
+
+
+@unlisted("paged_attention", "empty_slots_attended")
+def _(query, key_pages, value_pages, block_table, length):
+    """Takes slots for empty if they hold NaN, and never reads length."""
+    pages = block_table[block_table >= 0]
+    keys = key_pages[pages].flatten(0, 1)
+    values = value_pages[pages].flatten(0, 1)
+    written = ~keys.isnan().any(dim=-1).any(dim=-1)
+    keys, values = keys[written], values[written]
+    scores = torch.einsum("hd,thd->th", query, keys) / query.shape[-1] ** 0.5
+    weights = torch.softmax(scores, dim=0)
+    return torch.einsum("th,thd->hd", weights, values)
+
+
+@unlisted("paged_attention", "page_exponentials_without_the_maximum", "page_scores_in_float32")
+def _(query, key_pages, value_pages, block_table, length):
+    """Two mistakes: exponentials without subtracting the maximum, and a float32 result for float64 inputs."""
+    h, hd = query.shape
+    page = key_pages.shape[1]
+    total = torch.zeros(h, 1)
+    output = torch.zeros(h, hd)
+    for t in range(length):
+        p, s = int(block_table[t // page]), t % page
+        score = (query * key_pages[p, s]).sum(dim=-1, keepdim=True) / hd**0.5
+        weight = torch.exp(score).float()
+        total = total + weight
+        output = output + weight * value_pages[p, s].float()
+    return output / total
+
+
+@unlisted("paged_attention", "slot_after_the_last_token", "empty_slots_cleared")
+def _(query, key_pages, value_pages, block_table, length):
+    """Two mistakes: nan_to_num_ modifies the pages, and token number `length` is seen, too."""
+    key_pages.nan_to_num_()
+    value_pages.nan_to_num_()
+    n = (length - 1) // key_pages.shape[1] + 1
+    keys = key_pages[block_table[:n]].flatten(0, 1).transpose(0, 1)
+    values = value_pages[block_table[:n]].flatten(0, 1).transpose(0, 1)
+    scores = torch.matmul(keys, query.unsqueeze(-1)).squeeze(-1) / query.shape[-1] ** 0.5
+    positions = torch.arange(keys.shape[1], device=keys.device)
+    scores = scores.masked_fill(positions > length, -torch.inf)
+    weights = torch.softmax(scores, dim=-1)
+    return torch.matmul(weights.unsqueeze(1), values).squeeze(1)
+
+
+@right("paged_attention")
+def _(query, key_pages, value_pages, block_table, length):
+    """Page and slot of each token by advanced indexing, einsum."""
+    page = key_pages.shape[1]
+    t = torch.arange(length, device=block_table.device)
+    pages, slots = block_table[t // page].long(), t % page
+    keys, values = key_pages[pages, slots], value_pages[pages, slots]  # (T, h, hd)
+    scores = torch.einsum("hd,thd->ht", query, keys) / math.sqrt(query.shape[-1])
+    return torch.einsum("ht,thd->hd", torch.softmax(scores, dim=-1), values)
+
+
+@right("paged_attention")
+def _(query, key_pages, value_pages, block_table, length):
+    """Pages joined by cat, cut at length, one head after another."""
+    h, hd = query.shape
+    page = key_pages.size(1)
+    used = [int(block_table[i]) for i in range(-(-length // page))]
+    keys = torch.cat([key_pages[p] for p in used])[:length]
+    values = torch.cat([value_pages[p] for p in used])[:length]
+    rows = []
+    for head in range(h):
+        scores = keys[:, head] @ query[head] / hd**0.5
+        rows.append(scores.softmax(dim=0) @ values[:, head])
+    return torch.stack(rows)
+
+
+@right("paged_attention")
+def _(query, key_pages, value_pages, block_table, length):
+    """All pages of the table; what is no token is set to 0 before the products."""
+    table = block_table.clamp(min=0).long()
+    k = key_pages.index_select(0, table).flatten(0, 1)
+    v = value_pages.index_select(0, table).flatten(0, 1)
+    empty = torch.arange(k.shape[0], device=k.device) >= length
+    k = k.masked_fill(empty[:, None, None], 0.0).transpose(0, 1)
+    v = v.masked_fill(empty[:, None, None], 0.0).transpose(0, 1)
+    scores = (query.unsqueeze(1) @ k.mT).squeeze(1) * query.shape[-1] ** -0.5
+    weights = scores.masked_fill(empty, -torch.inf).softmax(-1)
+    return (weights.unsqueeze(1) @ v).squeeze(1)
+
+
+@right("paged_attention")
+def _(query, key_pages, value_pages, block_table, length):
+    """Softmax in one pass over the pages."""
+    h, hd = query.shape
+    page = key_pages.shape[1]
+    maximum = query.new_full((h, 1), -torch.inf)
+    total = query.new_zeros(h, 1)
+    output = query.new_zeros(h, hd)
+    for number, start in enumerate(range(0, length, page)):
+        p = block_table[number].item()
+        end = min(page, length - start)
+        k, v = key_pages[p][:end], value_pages[p][:end]  # (<= page, h, hd)
+        scores = (k * query).sum(-1).T / math.sqrt(hd)  # (h, <= page)
+        new = torch.maximum(maximum, scores.amax(dim=1, keepdim=True)).detach()
+        old, weights = torch.exp(maximum - new), torch.exp(scores - new)
+        total = total * old + weights.sum(dim=1, keepdim=True)
+        output = output * old + (weights.T[..., None] * v).sum(dim=0)
+        maximum = new
+    return output / total
+
+
+# accept_draft
+
+
+@rewritten("all_accepted_counted")
+def _(draft_probs, target_probs, tokens, uniforms):
+    n = tokens.shape[0]
+    rows = torch.arange(n, device=tokens.device)
+    ratio = target_probs[rows, tokens] / draft_probs[rows, tokens]
+    accepted = int((uniforms < ratio).sum())
+    if accepted == n:
+        return n, target_probs[-1]
+    rest = (target_probs[accepted] - draft_probs[accepted]).clamp(min=0)
+    rest = rest / rest.sum() if rest.sum() > 0 else target_probs[accepted]
+    return accepted, rest.to(target_probs.dtype)
+
+
+@rewritten("softmax_of_the_positive_part")
+def _(draft_probs, target_probs, tokens, uniforms):
+    for i, token in enumerate(tokens.tolist()):
+        if uniforms[i] >= target_probs[i, token] / draft_probs[i, token]:
+            left = F.relu(target_probs[i] - draft_probs[i])
+            return i, torch.softmax(left, dim=-1)
+    return len(tokens), target_probs[-1]
+
+
+@rewritten("drawn_from_the_target")
+def _(draft_probs, target_probs, tokens, uniforms):
+    accepted = 0
+    for i in range(len(tokens)):
+        x = tokens[i]
+        if uniforms[i] < target_probs[i, x] / draft_probs[i, x]:
+            accepted += 1
+        else:
+            break
+    return accepted, target_probs[accepted]
+
+
+@rewritten("argmax_of_no_refusal")
+def _(draft_probs, target_probs, tokens, uniforms):
+    p = target_probs[:-1].gather(1, tokens[:, None])[:, 0]
+    q = draft_probs.gather(1, tokens[:, None])[:, 0]
+    refused = uniforms >= p / q
+    first = refused.int().argmax().item()
+    if first == len(tokens):
+        return first, target_probs[-1]
+    rest = torch.clamp(target_probs[first] - draft_probs[first], min=0.0)
+    return first, rest / rest.sum()
+
+
+@rewritten("written_into_the_target")
+def _(draft_probs, target_probs, tokens, uniforms):
+    n = len(tokens)
+    accepted = 0
+    while accepted < n:
+        x = tokens[accepted]
+        if uniforms[accepted] >= target_probs[accepted, x] / draft_probs[accepted, x]:
+            break
+        accepted += 1
+    next_probs = target_probs[accepted]
+    if accepted < n:
+        next_probs.sub_(draft_probs[accepted]).clamp_(min=0)
+        next_probs = next_probs / next_probs.sum()
+    return accepted, next_probs
+
+
+@rewritten("ratio_inverted")
+def _(draft_probs, target_probs, tokens, uniforms):
+    accepted = 0
+    for q, p, x, u in zip(draft_probs, target_probs, tokens, uniforms, strict=False):
+        if u >= q[x] / p[x]:
+            difference = torch.clamp(p - q, min=0)
+            return accepted, difference / difference.sum()
+        accepted += 1
+    return accepted, target_probs[-1]
+
+
+@unlisted("accept_draft", "size_of_the_difference", "accepted_as_a_tensor")
+def _(draft_probs, target_probs, tokens, uniforms):
+    """Two mistakes: the absolute value in place of the positive part, and the number is a tensor."""
+    n = tokens.shape[0]
+    rows = torch.arange(n, device=tokens.device)
+    keep = uniforms < target_probs[rows, tokens] / draft_probs[rows, tokens]
+    accepted = keep.long().cumprod(dim=0).sum()
+    if accepted == n:
+        return accepted, target_probs[n]
+    difference = (target_probs[accepted] - draft_probs[accepted]).abs()
+    return accepted, difference / difference.sum()
+
+
+@unlisted("accept_draft", "draft_minus_target")
+def _(draft_probs, target_probs, tokens, uniforms):
+    """Two mistakes: draft minus target, and no break, so that the last accepted token counts."""
+    accepted = 0
+    for i in range(tokens.shape[0]):
+        p = target_probs[i][tokens[i]]
+        q = draft_probs[i][tokens[i]]
+        if uniforms[i] < p / q:
+            accepted = i + 1
+    if accepted == tokens.shape[0]:
+        return accepted, target_probs[-1]
+    left = torch.relu(draft_probs[accepted] - target_probs[accepted])
+    return accepted, left / left.sum()
+
+
+@right("accept_draft")
+def _(
+    draft_probs: torch.Tensor,
+    target_probs: torch.Tensor,
+    tokens: torch.Tensor,
+    uniforms: torch.Tensor,
+) -> tuple[int, torch.Tensor]:
+    """Loop that returns at the first refusal."""
+    for i, x in enumerate(tokens.tolist()):
+        if uniforms[i] >= target_probs[i, x] / draft_probs[i, x]:
+            difference = target_probs[i] - draft_probs[i].to(target_probs)
+            positive = difference.clamp(min=0)
+            return i, positive / positive.sum()
+    return len(tokens), target_probs[-1]
+
+
+@right("accept_draft")
+def _(draft_probs, target_probs, tokens, uniforms):
+    """Without a loop: cumprod; a row of zeros as the draft of the position after the last."""
+    draft = torch.cat([draft_probs.to(target_probs), torch.zeros_like(target_probs[:1])])
+    rows = torch.arange(len(tokens), device=tokens.device)
+    ratio = target_probs[rows, tokens] / draft[rows, tokens]
+    accepted = int((uniforms < ratio).long().cumprod(dim=0).sum())
+    if accepted == len(tokens):
+        return accepted, target_probs[accepted].clone()
+    rest = F.relu(target_probs[accepted] - draft[accepted])
+    return accepted, F.normalize(rest, p=1, dim=0, eps=0.0)
+
+
+@right("accept_draft")
+def _(draft_probs, target_probs, tokens, uniforms):
+    """Compares logarithms; finds the first refusal by nonzero."""
+    n = tokens.numel()
+    index = tokens.long().unsqueeze(1)
+    log_p = target_probs[:n].gather(1, index).squeeze(1).log()
+    log_q = draft_probs.gather(1, index).squeeze(1).log()
+    refusals = torch.nonzero(~(uniforms.log() < log_p - log_q)).flatten().tolist()
+    if not refusals:
+        return n, target_probs[n]
+    k = refusals[0]
+    p, q = target_probs[k], draft_probs[k].to(target_probs)
+    left = torch.where(p > q, p - q, torch.zeros_like(p))
+    return k, left / left.sum()
+
+
+@right("accept_draft")
+def _(draft_probs, target_probs, tokens, uniforms):
+    """Compares u * q with p, without a quotient; p - min(p, q) in place of the positive part."""
+    accepted = 0
+    for q, p, x, u in zip(draft_probs, target_probs, tokens, uniforms, strict=False):
+        if not u * q[x] < p[x]:
+            break
+        accepted += 1
+    if accepted == tokens.shape[0]:
+        return accepted, target_probs[accepted]
+    p = target_probs[accepted]
+    left = p - torch.minimum(p, draft_probs[accepted].to(p))
+    return accepted, left.div(left.sum())
