@@ -9,6 +9,7 @@ from autograder.graders.statements import (
     assert_gives_dtype,
     assert_right_where_large,
     assert_same_gradients,
+    in_each,
 )
 
 HALF = (torch.float16, torch.bfloat16)
@@ -149,10 +150,14 @@ class TestHalfPrecisionAttention(contracts.Graders):
         return queries, keys, rng.randn(*leading, Tk, dv)
 
     def cancelling(self, rng, *sizes):
-        """Draw keys in pairs that are nearly alike, with opposite values a thousand times as large as the result."""
+        """Draw keys in pairs that are nearly alike, with opposite large values, so that the results are small.
+
+        In many draws right answers were off by 0.4 of the tolerance at most, and answers that round scores or weights
+        by 30 times the tolerance or more.
+        """
         queries, keys, values = self.draw(rng, *sizes)
-        values = 1000.0 * values
-        return queries, torch.cat([keys, keys + 0.01 * rng.randn(*keys.shape)], -2), torch.cat([values, -values], -2)
+        values = 300.0 * values
+        return queries, torch.cat([keys, keys + 0.003 * rng.randn(*keys.shape)], -2), torch.cat([values, -values], -2)
 
     def different_keys_of_one_score(self, rng, T, d, dv):
         """Draw keys in pairs whose difference is orthogonal to the query, with opposite values: the result is 0.
@@ -166,8 +171,11 @@ class TestHalfPrecisionAttention(contracts.Graders):
 
     def assert_agree_in_half(self, student, reference, cases):
         """Allow one and a half roundings of each dtype: one is that of the result."""
-        for args in cases:
+
+        def check(args):
             self.assert_agree(student, reference, *args, tolerance=0.75 * torch.finfo(args[0].dtype).eps)
+
+        in_each(cases, check)
 
     test_two_keys = contracts.gives(
         "Two keys with the scores 0 and 1 and the values 1 and 10 give 7.5795.",
@@ -189,9 +197,8 @@ class TestHalfPrecisionAttention(contracts.Graders):
         """float16 and bfloat16 lose no more than the rounding of the result, also where large values cancel."""
         sizes = (3, 4, 3, 3), (2, 2, 6, 5), (2, 3, 2, 3, 2)
         cases = [self.cancelling(rng.of(dtype), *size) for dtype in HALF for size in sizes]
+        cases += [self.draw(rng.of(dtype), 2, 3, 5, 6, 4) for dtype in HALF]
         self.assert_agree_in_half(student, reference, cases)
-        large = [self.draw(rng.of(dtype), 2, 3, 5, 6, 4, scale=3.0) for dtype in HALF]
-        self.assert_agree_in_half(student, reference, large)
 
     @contracts.points(1)
     def test_scaling(self, student, reference, rng):
@@ -202,15 +209,15 @@ class TestHalfPrecisionAttention(contracts.Graders):
     @contracts.points(1)
     def test_overflow(self, student, reference, rng):
         """In float16 products beyond 65504 give neither infinity nor NaN."""
-        for dtype in HALF:
-            self.assert_agree(student, reference, *self.draw(rng.of(dtype), 4, 5, 30, 3, scale=100.0))
+        cases = [self.draw(rng.of(dtype), 6, 8, 120, 3, scale=100.0) for dtype in HALF]
+        in_each(cases, lambda args: self.assert_agree(student, reference, *args))
 
     @contracts.points(0.5)
     def test_many_keys(self, student, reference, rng):
         """The weights of 600 keys are right in half precision, in which a sum of small numbers stops growing."""
-        for dtype in HALF:
-            queries, keys, _ = self.draw(rng.of(dtype), 2, 600, 3, 1, scale=0.3)
-            self.assert_agree_in_half(student, reference, [(queries, keys, rng.of(dtype).rand(600, 2))])
+        drawn = [self.draw(rng.of(dtype), 2, 600, 3, 1, scale=0.3) for dtype in HALF]
+        cases = [(queries, keys, rng.of(keys.dtype).rand(600, 2)) for queries, keys, _ in drawn]
+        self.assert_agree_in_half(student, reference, cases)
 
     @contracts.points(1, property=True)
     def test_half_precision_is_kept(self, student, reference, rng):
