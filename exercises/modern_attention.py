@@ -6,7 +6,7 @@
 # you write the answers that models of 2024 and 2025 use:
 #
 # 1. **RMSNorm**, which divides each vector by its size;
-# 2. **scores that stay small**, by normalized queries and keys or by a soft cap;
+# 2. **scores that stay small**, by normalized queries and keys or by a soft cap, and attention in half precision;
 # 3. **sinks**, which let a head attend to nothing;
 # 4. **document masks**, which keep packed documents apart;
 # 5. **a gated MLP**, SwiGLU.
@@ -204,7 +204,7 @@ show(largest_scores)
 for dtype in (torch.float16, torch.bfloat16, torch.float32):
     number, above = torch.tensor([24.0, 32.0], dtype=dtype)
     step = (torch.nextafter(number, above) - number).item()
-    print(f"{dtype}: largest {torch.finfo(dtype).max:.3g}, step at 24: {step:.3g}")
+    print(f"{dtype}: largest {torch.finfo(dtype).max:.5g}, step at 24: {step:.3g}")
 
 # %% [markdown]
 # Attention loses digits in three places. **The softmax**: rounding moves a score near 24 by up to half a step. In
