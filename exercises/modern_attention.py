@@ -196,9 +196,9 @@ show(largest_scores)
 # %% [markdown]
 # ### Half precision in attention
 #
-# Large models compute in 16 bits, which are shared out between range and digits. `float16` has 11 binary digits and
-# ends at 65504. `bfloat16` has the range of `float32`, and 8 binary digits: two or three decimal ones. How far is it
-# from 24 to the next number?
+# Large models compute mostly in 16-bit numbers, whose bits are shared between range and digits. `float16` has 11 binary
+# digits and ends at 65504. `bfloat16` has the range of `float32`, and 8 binary digits: two or three decimal ones. How
+# far is it from 24 to the next number?
 
 # %%
 for dtype in (torch.float16, torch.bfloat16, torch.float32):
@@ -234,8 +234,8 @@ for dtype in (torch.float16, torch.bfloat16, torch.float32):
 
 # %% [markdown]
 # **The sum**: `float16` has no number between 2048 and 2050. So 2048 + 1 is rounded to 2048, and a sum of ones,
-# added one after another, stops there. Therefore `sum` adds half precision up in `float32` and rounds the total. A
-# loop of your own does not.
+# added one after another, stops there. For this reason `sum` adds half precision up in `float32` and rounds the total.
+# A loop of your own does not.
 #
 # **Guess first**: `bfloat16` has 8 binary digits. At which number does its sum of ones stop?
 
@@ -262,15 +262,16 @@ for dtype in (torch.float16, torch.bfloat16, torch.float32):
 # <details><summary>What is tested</summary>
 #
 # - Any leading dimensions, and different numbers and widths of queries, keys and values.
-# - `float16` and `bfloat16` against attention in `float64` of the same inputs. One and a half roundings are allowed:
-#   0.07 % in `float16`, 0.6 % in `bfloat16`, also of results that are small because large values cancel.
+# - `float16` and `bfloat16`, compared with attention in `float64` of the same inputs. A result $r$ may be off by one
+#   and a half roundings of $1 + |r|$: by 0.07 % of it in `float16`, by 0.6 % in `bfloat16`. In some cases values in the
+#   hundreds nearly cancel.
 # - Products beyond 65504, 600 keys, and gradients in half precision.
 #
 # </details>
 
 # %% [markdown]
-# Two keys of width 100, whose scores are 8970 and 8969: the products are beyond 65504, and the weights are those of
-# scores 1 and 0, `0.7311 0.2689`, as `float16` rounds them.
+# Two keys of width 100 with the scores 8970 and 8969: their products are beyond 65504. The weights are those of the
+# scores 1 and 0, `0.7311 0.2689`, up to the rounding of `float16`.
 
 
 # %%

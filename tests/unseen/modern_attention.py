@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 from solutions.modern_attention import rms_norm
 
-from . import rewritten, right, unlisted
+from . import both, rewritten, right, unlisted
 
 # attention_with_sinks
 
@@ -639,7 +639,7 @@ def _(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.
     return torch.softmax(q @ k.mT / math.sqrt(q.size(-1)), dim=-1).matmul(v).to(queries.dtype)
 
 
-@unlisted("half_precision_attention", "result_left_wide", "float64_lowered")
+@both("result_left_wide", "float64_lowered")
 def _(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     """Two mistakes: everything is float32, and so is the result."""
     q, k, v = queries.float(), keys.float(), values.float()
