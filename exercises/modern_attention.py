@@ -7,7 +7,7 @@
 # server runs a trained model for many texts, and how it writes more than one token in a step.
 #
 # 1. **RMSNorm**, which divides each vector by its size;
-# 2. **scores that stay small**, by normalized queries and keys or by a soft cap;
+# 2. **scores that stay small**, by normalized queries and keys or by a soft cap, and attention in half precision;
 # 3. **sinks**, which let a head attend to nothing;
 # 4. **document masks**, which keep packed documents apart;
 # 5. **a gated MLP**, SwiGLU;
@@ -26,7 +26,8 @@
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
 #
-# - The output has its inputs' dtype and device. `float32` and `float64` are tested, for `rms_norm` half precision, too.
+# - The output has its inputs' dtype and device. `float32` and `float64` are tested, for `rms_norm` and
+#   `half_precision_attention` half precision, too.
 # - Inputs are not modified. Correct gradients flow back to every tensor that can have one, except in `accept_draft`,
 #   which needs none.
 # - Large values, in the thousands, give no NaN, neither in results nor in gradients.
@@ -62,6 +63,7 @@ print("300 squared in bfloat16:", torch.tensor(300.0, dtype=torch.bfloat16) ** 2
 # | `x.pow(2).mean(dim=-1, keepdim=True)` | the mean square of each vector | `(b, T, d)` to `(b, T, 1)` |
 # | `torch.rsqrt(x)` | 1 divided by the square root | the same shape |
 # | `x.float()`, `x.to(dtype)` | another precision | the same shape |
+# | `torch.promote_types(x.dtype, torch.float32)` | `float64` for `float64`, else `float32` | a dtype |
 # | `torch.cat([a, b], dim=-1)` | rows side by side | `(T, T)` and `(T, 1)` to `(T, T + 1)` |
 # | `ids[:, :, None] != ids[:, None, :]` | compares every pair | `(b, T)` to `(b, T, T)` |
 # | `F.silu(x)` | $x \cdot \sigma(x)$: near 0 below zero, near $x$ above | the same shape |
@@ -197,6 +199,103 @@ def largest_scores() -> None:
 
 
 show(largest_scores)
+
+# %% [markdown]
+# ### Half precision in attention
+#
+# Large models compute mostly in 16-bit numbers, whose bits are shared between range and digits. `float16` has 11 binary
+# digits and ends at 65504. `bfloat16` has the range of `float32`, and 8 binary digits: two or three decimal ones. How
+# far is it from 24 to the next number?
+
+# %%
+for dtype in (torch.float16, torch.bfloat16, torch.float32):
+    number, above = torch.tensor([24.0, 32.0], dtype=dtype)
+    step = (torch.nextafter(number, above) - number).item()
+    print(f"{dtype}: largest {torch.finfo(dtype).max:.5g}, step at 24: {step:.3g}")
+
+# %% [markdown]
+# Attention loses digits in three places. **The softmax**: rounding moves a score near 24 by up to half a step. In
+# `float16` that is 0.0078, and the exponential of the score changes by 0.8 %.
+
+# %%
+scores = torch.tensor([25.007, 24.009, 24.991])
+in_float32 = torch.softmax(scores, dim=-1)
+print("weights in float32:", [round(weight, 4) for weight in in_float32.tolist()])
+for dtype in (torch.float16, torch.bfloat16):
+    rounded = scores.to(dtype)
+    percent = 100 * (torch.softmax(rounded, dim=-1).float() / in_float32 - 1)
+    errors = [round(error, 2) for error in percent.tolist()]
+    print(f"{dtype}: scores {rounded.tolist()}, weights off by {errors} %")
+
+# %% [markdown]
+# **The product**: a query and a key of 128 elements, all 30, have the product 115200, and with $1 / \sqrt{128}$ the
+# score 10182.3. Where the product stays in half precision, the scaling must come first. `bfloat16` has the range, but
+# not the digits:
+
+# %%
+vector = torch.full((128,), 30.0)
+for dtype in (torch.float16, torch.bfloat16, torch.float32):
+    x, root = vector.to(dtype), math.sqrt(128)
+    last, first = x @ x / root, x / root @ x
+    print(f"{dtype}: scaled last {last.item():.1f}, scaled first {first.item():.1f}")
+
+# %% [markdown]
+# **The sum**: `float16` has no number between 2048 and 2050. So 2048 + 1 is rounded to 2048, and a sum of ones,
+# added one after another, stops there. For this reason `sum` adds half precision up in `float32` and rounds the total.
+# A loop of your own does not.
+#
+# **Guess first**: `bfloat16` has 8 binary digits. At which number does its sum of ones stop?
+
+# %%
+guess("sum_of_ones", ...)
+
+# %%
+for dtype in (torch.float16, torch.bfloat16, torch.float32):
+    total = torch.zeros((), dtype=dtype)
+    for _ in range(4096):
+        total = total + 1
+    by_sum = torch.ones(4096, dtype=dtype).sum().item()
+    print(f"{dtype}: 4096 ones in a loop {total.item():.0f}, by sum {by_sum:.0f}")
+
+# %% [markdown]
+# Write attention that loses nothing on the way: `queries` `(..., Tq, d)`, `keys` `(..., Tk, d)` and `values`
+# `(..., Tk, dv)` of one dtype give $\operatorname{softmax}(Q K^T / \sqrt d)\, V$, `(..., Tq, dv)`, in that dtype. Half
+# precision may cost no more than the rounding of the inputs and of the result: convert the inputs to `float32`, compute
+# everything in it, and convert the result back. `float64` stays `float64`. There is no mask.
+
+# %% exercise="half_precision_attention" points=4
+
+# %% [markdown]
+# <details><summary>What is tested</summary>
+#
+# - Any leading dimensions, and different numbers and widths of queries, keys and values.
+# - `float16` and `bfloat16`, compared with attention in `float64` of the same inputs. A result $r$ may be off by one
+#   and a half roundings of $1 + |r|$: by 0.07 % of it in `float16`, by 0.6 % in `bfloat16`. In some cases values in the
+#   hundreds nearly cancel.
+# - Products beyond 65504, 600 keys, and gradients in half precision.
+#
+# </details>
+
+# %% [markdown]
+# Two keys of width 100 with the scores 8970 and 8969: their products are beyond 65504. The weights are those of the
+# scores 1 and 0, `0.7311 0.2689`, up to the rounding of `float16`.
+
+
+# %%
+def beyond_float16() -> torch.Tensor:
+    """Weights of two keys, read off by values that are the identity, (1, 2)."""
+    queries = torch.full((1, 100), 30.0, dtype=torch.float16)
+    keys = torch.full((2, 100), 30.0, dtype=torch.float16)
+    queries[0, 0], keys[1, 0] = 20.0, 29.5
+    return half_precision_attention(queries, keys, torch.eye(2, dtype=torch.float16))
+
+
+show(beyond_float16)
+
+# %% [markdown]
+# Fast kernels go a middle way. [FlashAttention](https://github.com/Dao-AILab/flash-attention) keeps scores and sums in
+# `float32`, but rounds the weights to half precision for the product with the values, because GPUs multiply half
+# precision faster.
 
 # %% [markdown]
 # ## 3. Sinks: attending to nothing

@@ -56,6 +56,24 @@ def softcap(scores: torch.Tensor, cap: float) -> torch.Tensor:
     return cap * torch.tanh(scores / cap)
 
 
+def half_precision_attention(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+) -> torch.Tensor:
+    """Compute attention in which half precision rounds only the inputs and the result.
+
+    queries: (..., Tq, d), keys: (..., Tk, d), values: (..., Tk, dv), all of one dtype:
+    float16, bfloat16, float32 or float64. Returns softmax(Q K^T / sqrt(d)) V,
+    (..., Tq, dv), in this dtype. Compute half precision in float32. No mask.
+    For example queries (2, 5, 4), keys (2, 6, 4), values (2, 6, 3) -> (2, 5, 3).
+    """
+    wide = torch.promote_types(queries.dtype, torch.float32)  # float64 stays float64
+    scores = queries.to(wide) @ keys.to(wide).mT / queries.shape[-1] ** 0.5  # (..., Tq, d) @ (..., d, Tk)
+    weights = torch.softmax(scores, dim=-1)  # (..., Tq, Tk)
+    return (weights @ values.to(wide)).to(queries.dtype)  # (..., Tq, Tk) @ (..., Tk, dv)
+
+
 def attention_with_sinks(
     queries: torch.Tensor,
     keys: torch.Tensor,

@@ -251,6 +251,13 @@ def largest_score() -> float:
     return unit_9.qk_norm_scores(query, 3 * query, ones, ones).item()
 
 
+def sum_of_ones() -> float:
+    total = torch.zeros((), dtype=torch.bfloat16)
+    for _ in range(4096):
+        total = total + 1
+    return total.item()
+
+
 def first_token() -> float:
     zero = torch.zeros(1, 1, 1, 1)
     return unit_9.attention_with_sinks(zero, zero, torch.ones(1, 1, 1, 1), torch.zeros(1)).item()
@@ -300,6 +307,7 @@ TRUE: dict[str, Callable[[], Any]] = {
     "same_elements": same_elements,
     "largest_score": largest_score,
     "capped": lambda: unit_9.softcap(torch.tensor(1000.0), 50.0).item(),
+    "sum_of_ones": sum_of_ones,
     "first_token": first_token,
     "packed": packed,
     "gated_width": lambda: 2 * 4 / 3,

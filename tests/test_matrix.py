@@ -193,6 +193,7 @@ PUBLISHED = {
         "rms_norm": "test_four_elements",
         "qk_norm_scores": "test_one_query",
         "softcap": "test_three_scores",
+        "half_precision_attention": "test_two_keys",
         "attention_with_sinks": "test_two_tokens",
         "document_mask": "test_two_documents",
         "swiglu": "test_one_token",

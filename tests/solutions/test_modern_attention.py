@@ -17,6 +17,7 @@ from solutions.latent_cache import LatentCache
 
 from . import formulas
 from .drawing import array, assert_close, draws, leading, precise, sizes
+from .formulas import for_each
 from .library import hidden_keys, sdpa
 from .test_formulas import parameters, size_of, unchanged, weights_of
 from .test_library import assert_same
@@ -49,6 +50,33 @@ def test_softcap(draw, before, T, cap):
     assert_close(
         unit9.softcap(scores, cap), torch.tensor(right, dtype=torch.float64).view(scores.shape), draw.dtype, scale=cap
     )
+
+
+@given(draws, leading, sizes, sizes, st.integers(1, 6), sizes)
+def test_half_precision_attention(draw, before, Tq, Tk, d, dv):
+    """Only the result is rounded to half precision: within 0.6 of a unit in the last place, not the usual four."""
+    n = draw.numbers()
+    queries, keys, values = (n.randn(*before, *size, scale=2.0) for size in ((Tq, d), (Tk, d), (Tk, dv)))
+    right = for_each(formulas.attention, *map(array, (queries, keys, values)))
+    found = unit9.half_precision_attention(queries, keys, values)
+    assert_close(found, right, draw.dtype, scale=10.0)
+    if draw.dtype.itemsize == 2:
+        error = (found.double() - torch.from_numpy(right)).abs()
+        assert bool((error <= 0.6 * torch.finfo(draw.dtype).eps * (torch.from_numpy(right).abs() + 1e-3)).all())
+
+
+def test_half_precision_attention_beyond_float16():
+    queries, keys = torch.full((1, 128), 30.0), torch.full((3, 128), 30.0)
+    for dtype in (torch.float16, torch.bfloat16):
+        found = unit9.half_precision_attention(queries.to(dtype), keys.to(dtype), torch.eye(3, dtype=dtype))
+        assert found.tolist() == [[torch.tensor(1 / 3, dtype=dtype).item()] * 3]
+
+
+@given(precise, leading, sizes, sizes, st.integers(1, 6), sizes)
+def test_half_precision_attention_in_full_precision(draw, before, Tq, Tk, d, dv):
+    n = draw.numbers()
+    inputs = n.randn(*before, Tq, d), n.randn(*before, Tk, d), n.randn(*before, Tk, dv)
+    assert_same(draw, unit9.half_precision_attention, sdpa, *inputs)
 
 
 @given(precise, st.integers(1, 2), st.integers(1, 3), sizes, sizes)

@@ -577,6 +577,77 @@ def _(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
     return F.rms_norm(x, (x.size(-1),), weight)
 
 
+# half_precision_attention
+
+
+@right("half_precision_attention")
+def _(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Key by key with a running maximum, in float32."""
+    kind = torch.float64 if queries.dtype is torch.float64 else torch.float32
+    q = queries.to(kind) / math.sqrt(queries.shape[-1])
+    top = q.new_full((*q.shape[:-1], 1), -torch.inf)
+    total, blend = torch.zeros_like(top), torch.zeros_like(top) * values.to(kind)[..., :1, :]
+    for k, v in zip(keys.to(kind).unbind(-2), values.to(kind).unbind(-2), strict=True):
+        score = (q * k.unsqueeze(-2)).sum(-1, keepdim=True)
+        larger = torch.maximum(top, score)
+        shrink, power = torch.exp(top - larger), torch.exp(score - larger)
+        total, blend, top = total * shrink + power, blend * shrink + power * v.unsqueeze(-2), larger
+    return (blend / total).to(queries.dtype)
+
+
+@right("half_precision_attention")
+def _(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Powers of two, with log2(e) in the scale."""
+    target = values.dtype
+    if torch.finfo(target).bits < 32:
+        queries, keys, values = queries.float(), keys.float(), values.float()
+    logits = (queries * (math.log2(math.e) * keys.size(-1) ** -0.5)).matmul(keys.transpose(-1, -2))
+    powers = torch.exp2(logits - logits.amax(-1, keepdim=True))
+    return powers.div(powers.sum(-1, keepdim=True)).matmul(values).type(target)
+
+
+@rewritten("everything_in_half")
+def _(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    scores = torch.matmul(queries, keys.transpose(-2, -1))
+    scores = scores / math.sqrt(keys.size(-1))
+    return torch.matmul(F.softmax(scores, dim=-1), values)
+
+
+@rewritten("product_and_scale_in_half")
+def _(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    scores = (queries @ keys.mT) / queries.shape[-1] ** 0.5
+    if queries.dtype in (torch.float16, torch.bfloat16):
+        return (scores.float().softmax(dim=-1) @ values.float()).to(queries.dtype)
+    return scores.softmax(dim=-1) @ values
+
+
+@rewritten("weights_in_half")
+def _(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    q, k = (x.float() if x.dtype != torch.float64 else x for x in (queries, keys))
+    weights = F.softmax(q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5, dim=-1)
+    return weights.type_as(values) @ values
+
+
+@rewritten("queries_scaled_in_half")
+def _(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    queries = queries / math.sqrt(queries.shape[-1])
+    q, k, v = (x if x.dtype == torch.float64 else x.float() for x in (queries, keys, values))
+    return (torch.softmax(q @ k.mT, dim=-1) @ v).to(values.dtype)
+
+
+@rewritten("float64_lowered")
+def _(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    q, k, v = queries.float(), keys.float(), values.float()
+    return torch.softmax(q @ k.mT / math.sqrt(q.size(-1)), dim=-1).matmul(v).to(queries.dtype)
+
+
+@both("result_left_wide", "float64_lowered")
+def _(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Two mistakes: everything is float32, and so is the result."""
+    q, k, v = queries.float(), keys.float(), values.float()
+    return torch.softmax(q @ k.mT / math.sqrt(q.size(-1)), dim=-1) @ v
+
+
 # softcap
 
 

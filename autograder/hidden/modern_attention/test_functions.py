@@ -9,6 +9,8 @@ from autograder.graders.statements import (
     assert_dtype,
     assert_gives_dtype,
     assert_right_where_large,
+    assert_same_gradients,
+    in_each,
 )
 
 from .decoding_step import assert_step_is_cheap
@@ -141,6 +143,111 @@ class TestSoftcap(contracts.Graders):
     test_inputs_are_unchanged = contracts.unchanged("The function does not modify the scores.")
     test_follows_device = contracts.device("The result is on the device of the scores.")
     test_dtype_is_kept = contracts.dtype("The result has the dtype of the scores.")
+
+
+@contracts.exercise("half_precision_attention")
+class TestHalfPrecisionAttention(contracts.Graders):
+    def draw(self, rng, *sizes, scale=1.0):
+        *leading, Tq, Tk, d, dv = sizes or (2, 3, 4, 5, 6)
+        queries, keys = (rng.randn(*leading, T, d, scale=scale) for T in (Tq, Tk))
+        return queries, keys, rng.randn(*leading, Tk, dv)
+
+    def cancelling(self, rng, *sizes):
+        """Draw keys in pairs that are nearly alike, with opposite large values, so that the results are small.
+
+        In many draws right answers were off by 0.4 of the tolerance at most, and answers that round scores or weights
+        by 30 times the tolerance or more.
+        """
+        queries, keys, values = self.draw(rng, *sizes)
+        values = 300.0 * values
+        return queries, torch.cat([keys, keys + 0.003 * rng.randn(*keys.shape)], -2), torch.cat([values, -values], -2)
+
+    def different_keys_of_one_score(self, rng, T, d, dv):
+        """Draw keys in pairs whose difference is orthogonal to the query, with opposite values: the result is 0.
+
+        Elements are multiples of 1/16, so that scores are exact in float32, scaled first or last.
+        """
+        query, keys, values = ((16.0 * one).round() / 16.0 for one in self.draw(rng, 1, T, d, dv))
+        orthogonal = torch.stack([query[:, 1::2], -query[:, ::2]], dim=-1).flatten(-2)
+        values = 256.0 * values
+        return query, torch.cat([keys, keys + orthogonal]), torch.cat([values, -values])
+
+    def assert_agree_in_half(self, student, reference, cases):
+        """Allow one and a half roundings of each dtype: one is that of the result."""
+
+        def check(args):
+            self.assert_agree(student, reference, *args, tolerance=0.75 * torch.finfo(args[0].dtype).eps)
+
+        in_each(cases, check)
+
+    test_two_keys = contracts.gives(
+        "Two keys with the scores 0 and 1 and the values 1 and 10 give 7.5795.",
+        (torch.tensor([[2.0, 0.0, 0.0, 1.0]]), torch.tensor([[0.0, 3.0, 1.0, 0.0], [1.0, 2.0, 5.0, 0.0]]),
+         torch.tensor([[1.0], [10.0]])),
+        golden([[7.5795]]),
+    )  # fmt: skip
+    test_other_sizes = contracts.agree_in_turn(
+        "The result is softmax(Q K^T / sqrt(d)) V, for any numbers and widths of queries, keys and values.",
+        [(4, 4, 4, 4), (3, 5, 3, 2), (2, 3, 5, 6, 4), (2, 2, 3, 4, 6, 5), (1, 6, 15, 3), (5, 2, 7, 1)],
+        scale=1.5,
+        weight=3,
+        public=True,
+        essential=True,
+    )
+
+    @contracts.points(4, essential=True)
+    def test_half_precision(self, student, reference, rng):
+        """float16 and bfloat16 lose no more than the rounding of the result, also where large values cancel."""
+        sizes = (3, 4, 3, 3), (2, 2, 6, 5), (2, 3, 2, 3, 2)
+        cases = [self.cancelling(rng.of(dtype), *size) for dtype in HALF for size in sizes]
+        cases += [self.draw(rng.of(dtype), 2, 3, 5, 6, 4) for dtype in HALF]
+        self.assert_agree_in_half(student, reference, cases)
+
+    @contracts.points(1)
+    def test_scaling(self, student, reference, rng):
+        """Scaled queries are not rounded to half precision: scores that are equal stay equal."""
+        cases = [self.different_keys_of_one_score(rng.of(dtype), 2, 6, 5) for dtype in HALF]
+        self.assert_agree_in_half(student, reference, cases)
+
+    @contracts.points(1)
+    def test_overflow(self, student, reference, rng):
+        """In float16 products beyond 65504 give neither infinity nor NaN."""
+        cases = [self.draw(rng.of(dtype), 6, 8, 120, 3, scale=100.0) for dtype in HALF]
+        in_each(cases, lambda args: self.assert_agree(student, reference, *args))
+
+    @contracts.points(0.5)
+    def test_many_keys(self, student, reference, rng):
+        """The weights of 600 keys are right in half precision, in which a sum of small numbers stops growing."""
+        drawn = [self.draw(rng.of(dtype), 2, 600, 3, 1, scale=0.3) for dtype in HALF]
+        cases = [(queries, keys, rng.of(keys.dtype).rand(600, 2)) for queries, keys, _ in drawn]
+        self.assert_agree_in_half(student, reference, cases)
+
+    @contracts.points(1, property=True)
+    def test_half_precision_is_kept(self, student, reference, rng):
+        """The result of float16 and bfloat16 inputs has their dtype."""
+        for dtype in HALF:
+            args = self.draw(rng.of(dtype))
+            assert_dtype(result := student.half_precision_attention(*args), dtype)
+            self.assert_right(result, reference.half_precision_attention(*args))
+
+    @contracts.points(0.5)
+    def test_gradients_in_half_precision(self, student, reference, rng):
+        """Gradients flow back through the conversion of float16 and bfloat16 inputs."""
+        own, right = self.pair(student, reference)
+        for dtype in HALF:
+            args = self.draw(rng.of(dtype), 3, 4, 5, 2)
+            assert_same_gradients(own, right, *args, cotangent=rng.of(dtype).randn(3, 2))
+
+    test_large_scores = contracts.large_scores(
+        "Scores in the thousands give no NaN, neither in the result nor in gradients.", of=(2, 3, 4, 5, 6), scale=60.0
+    )
+    test_gradients = contracts.gradients("Gradients flow back to queries, keys and values.")
+    test_float64_stays_exact = contracts.float64(
+        "The result for float64 inputs is as exact as float64.", of=(2, 3, 4, contracts.EXACT_ROOT, 5)
+    )
+    test_inputs_are_unchanged = contracts.unchanged("The function modifies none of its arguments.")
+    test_follows_device = contracts.device("The result is on the device of the inputs.")
+    test_dtype_is_kept = contracts.dtype("The result has the dtype of the inputs.")
 
 
 @contracts.exercise("attention_with_sinks")

@@ -27,6 +27,13 @@ def cap_in_other_names(s, c):
     return c * torch.tanh(s / c)
 
 
+@right_answer("half_precision_attention")
+def half_in_other_names(q, k, v):
+    """other names for all arguments"""
+    w = torch.promote_types(q.dtype, torch.float32)
+    return (torch.softmax(q.to(w) @ k.to(w).mT / q.shape[-1] ** 0.5, -1) @ v.to(w)).to(q.dtype)
+
+
 @right_answer("attention_with_sinks")
 def sinks_in_other_names(q, k, v, z):
     """other names for all arguments"""
