@@ -6,7 +6,7 @@
 one, where an exercise asks you to hunt its mistake down.
 The check needs nothing but torch. The hidden tests that decide the points ask the same with other numbers.
 
-The code of the check is in the zip file beside this one: unpack it if you would like to read it.
+The code of the check is in the zip file next to this one: unpack it if you would like to read it.
 """
 
 import zipfile
