@@ -17,7 +17,7 @@ from ..core.cost import OPERATOR, Cost, Maximum
 from ..core.device_probe import MIXED
 from ..core.faults import Raised, StudentFault
 from ..core.observation import Observation
-from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, is_bias
+from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, Read, is_bias
 from ..graders.backend import Backend
 
 T = TypeVar("T")
@@ -30,6 +30,8 @@ BIASES = "biases"
 """The value of the aspect `gradients` if the test inspects only those of biases."""
 ONLY = "only"
 """The positions of the inspected results of each call, if a test does not inspect all of several."""
+ATTRIBUTES = "attributes"
+"""Present if a test inspects attributes that it reads, and no result of a call."""
 _MOST_EXPENSIVE = Cost(1 << 62, *(Maximum(1 << 62),) * 3)
 _UNCOUNTABLE = Cost(uncounted=Maximum(1, OPERATOR))
 _ERRORS = ("ValueError", "AssertionError", "KeyError", "TypeError", "IndexError", "RuntimeError", "NotImplementedError")
@@ -68,10 +70,11 @@ def fails(run: Runs, change: Change, error: str = "") -> bool:
     return False
 
 
-def infer_aspects(run: Runs, calls: int, results: int = 1) -> dict[str, Any]:
+def infer_aspects(run: Runs, calls: int, results: int = 1, *, reads: bool = False) -> dict[str, Any]:
     """Return the aspects that a hidden test inspects, each with its details.
 
-    calls: the number of calls it makes. results: the number of results of each call, 1 if calls differ in it.
+    calls: the number of calls it makes. results: the number of results of each call, 1 if calls differ in it. reads:
+    true if some of the calls only read an attribute.
     """
     aspects: dict[str, Any] = {}
     if fails(run, _moved_values(1.0)):
@@ -79,6 +82,8 @@ def infer_aspects(run: Runs, calls: int, results: int = 1) -> dict[str, Any]:
         inspected = [at for at in range(results) if results > 1 and fails(run, _moved_result(at))]
         if 0 < len(inspected) < results:
             aspects[ONLY] = inspected
+        if reads and not fails(run, _moved_values(1.0, of_reads=False)):
+            aspects[ATTRIBUTES] = True
     elif calls > 1 and fails(run, _last_call_moved(calls)):
         aspects["steady"] = True
     if fails(run, _of_gradients(lambda gradient: None)):
@@ -119,11 +124,11 @@ def _closeness(run: Runs) -> float | None:
     return next(closest, LARGE_LOGITS)
 
 
-def _moved_values(amount: float, *, in_tolerances: bool = False) -> Change:
-    """in_tolerances: amount is a multiple of each call's tolerance."""
+def _moved_values(amount: float, *, in_tolerances: bool = False, of_reads: bool = True) -> Change:
+    """in_tolerances: amount is a multiple of each call's tolerance. of_reads: move values of attributes, too."""
 
     def change(operation: Operation[Any], result: Any) -> Any:
-        if not isinstance(operation, Call):
+        if not isinstance(operation, Call) or (isinstance(operation, Read) and not of_reads):
             return result
         step = amount * tolerance_of(operation) if in_tolerances else amount
         return replace(result, value=_moved(result.value, step))

@@ -14,7 +14,7 @@ from ..catalogue.bug_hunts import hunt_of
 from ..core.bench import Operation
 from ..core.faults import StudentFault
 from ..core.observation import Observation
-from ..core.operations import Call, KindOf, LoadParameters, ManualSeed, NamedParameters, ProbeDevice, is_bias
+from ..core.operations import Call, KindOf, LoadParameters, ManualSeed, NamedParameters, ProbeDevice, Read, is_bias
 from ..course import content
 from ..graders.backend import Backend
 from ..graders.collection import HiddenTest
@@ -24,7 +24,7 @@ from ..student_check import example_steps
 from ..student_check.mistake_signatures import value_sums
 from ..student_check.run_examples import new_notebook_state
 from .examiner import candidate_bench
-from .infer_aspects import ONLY, accepted_errors, infer_aspects
+from .infer_aspects import ATTRIBUTES, ONLY, accepted_errors, infer_aspects
 from .released_steps import INSTEAD, Answered, SeededCases, SeededInputs, SeededReference, StepWriter, as_json, name_of
 from .verify_solutions import FAILURES, SolutionFails, failure_message
 
@@ -63,7 +63,8 @@ def example(unit: str, test: HiddenTest) -> dict[str, Any] | None:
     if key not in tests_instead and runs.shows_a_hidden_case(answered):
         return None
     calls = [one for one in answered if isinstance(one.operation, Call)]
-    aspects = infer_aspects(runs, len(calls), _number_of_results(calls))
+    reads = any(isinstance(one.operation, Read) for one in calls)
+    aspects = infer_aspects(runs, len(calls), _number_of_results(calls), reads=reads)
     if "steady" in aspects and len({_shape_of(one) for one in calls}) > 1:
         aspects = {**aspects, "value": None}  # the test compares results of several shapes
         del aspects["steady"]
@@ -73,7 +74,7 @@ def example(unit: str, test: HiddenTest) -> dict[str, Any] | None:
     ):
         return None
     steps = StepWriter(runs.inputs, aspects, errors).steps(answered)
-    written = {**about, "looks_at": sorted(aspects.keys() - {ONLY}), "steps": steps}
+    written = {**about, "looks_at": sorted(aspects.keys() - {ATTRIBUTES, ONLY}), "steps": steps}
     if any(isinstance(one.operation, LoadParameters) and not one.operation.exactly for one in answered):
         answered = runs.recorded(has_biases=False)  # draws its inputs again
         unbiased = StepWriter(runs.inputs, aspects, errors).steps(answered)

@@ -31,7 +31,7 @@ from ..core.operations import (
 from ..errors import UserError
 from ..graders.fixtures import Cases, Reference
 from ..student_check.written_values import are_thousandths, draw_values, identity, pack_numbers, pack_thousandths
-from .infer_aspects import BIASES, ONLY, tolerance_of
+from .infer_aspects import ATTRIBUTES, BIASES, ONLY, tolerance_of
 
 T = TypeVar("T")
 Rule = list[float]
@@ -183,6 +183,8 @@ class StepWriter:
         result = answered.result
         if result is None or ((call.held or call.part) and result.value is None):
             return step  # its effect on the instances shows in later steps
+        if ATTRIBUTES in self.aspects and not isinstance(call, Read):
+            return step
         close = self.aspects.get("value") or tolerance_of(call)
         decimals = _EXACT_DECIMALS if close < 1e-6 else _DECIMALS
         if "dtype" in self.aspects:

@@ -183,7 +183,7 @@ CLASSES: dict[str, list[tuple[tuple[Any, ...], tuple[Any, ...]]]] = {
         ((), (_s(2, 6), _s(2, 5), _s(3, 6), _s(3, 5), _s(1, 6), _s(1, 5), _s(4, 6), _s(4, 5))),
     ],
     "CachedMultiHeadAttention": [((_IN, _WIDTH, _H), (_s(_B, _T, _IN),))],
-    "LatentAttention": [((_IN, _WIDTH, _H, 4), (_s(_B, _T, _IN),)), ((_IN, _WIDTH, _H, 10), (_s(_B, _T, _IN),))],
+    "LatentAttention": [((4, 12, 2, 3), (_s(_B, _T, 4),)), ((3, 12, 2, 7), (_s(_B, _T, 3),))],
     "GroupedQueryAttention": [
         ((_IN, 36, _ROOM, 6, 2), (_s(_B, _T, _IN),)),
         ((_IN, _WIDTH, _ROOM, _H, 1), (_s(_B, _T, _IN),)),
