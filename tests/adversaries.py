@@ -193,8 +193,10 @@ def _keeping(right: Any, answer: Answer) -> Any:
 
 
 def _untouched(arg: Any) -> Any:
-    """A copy of a module, on which a right answer does not do the work for one without."""
-    return copy.deepcopy(arg) if isinstance(arg, torch.nn.Module) else arg
+    """A copy of a module or a cache, on which a right answer does not do the work for one without."""
+    if isinstance(arg, torch.nn.Module):
+        return copy.deepcopy(arg)
+    return copy.copy(arg) if hasattr(arg, "append") else arg
 
 
 def _kind(grader: HiddenTest) -> str:

@@ -399,7 +399,7 @@ def test_only_the_line_without_a_possible_id_is_left_out(root, tmp_path, capsys)
     found = roster.read(sheet)
     assert [one.id for one in found.students] == ["ada@example.org", "bo@b.org"]
     assert found.left_out == ("eve e@example.org",)
-    code, out, why = said(capsys, export, [UNIT], "moodle", None, None, sheet, "Email address", root)
+    code, out, why = said(capsys, export, [UNIT], "moodle", None, None, sheet, "Email address", None, root)
     assert (code, len(out.splitlines())) == (1, 3)
     assert "NOT TAKEN FROM THE ROSTER: eve e@example.org, which can be no new student's id" in " ".join(why.split())
     sheet.write_text("First name,Last name,Email address\nEve,E,eve e@example.org\n")
