@@ -65,7 +65,7 @@ def explain_own_code(
         return "", [f"The questions on `{exercise}` have the numbers 1 to {len(questions)}."]
     question = questions[number - 1]
     if is_open(value):
-        return "", [question.text, "Put your answer in place of `...`."]
+        return "", [question.text, "Write your answer instead of `...`."]
     right = matches_answer(question.answer, value)
     if right is None:
         return "", [required_kind(question.answer)]
