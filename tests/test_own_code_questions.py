@@ -83,6 +83,13 @@ def test_the_answers_are_what_running_the_code_gives(kind):
     assert of_edit.answer == changed(source, old, new)
 
 
+def test_a_cell_that_asks_gets_the_same_questions():
+    """In a kernel the call is in a cell, too, and arguments are copied below it."""
+    names = {"asked": asked, "source": ANSWERS["three lines"]}
+    exec(cell("there = asked(source)", 1), names)
+    assert names["there"] == asked(ANSWERS["three lines"])
+
+
 def test_the_same_code_gets_the_same_questions_and_other_code_others():
     texts = [[one.text for one in asked(ANSWERS[kind])[1]] for kind in ("three lines", "three lines", "five lines")]
     assert texts[0] == texts[1]

@@ -133,9 +133,10 @@ def _of_dependence(
     first: dict[str, int] = {}
     for name, changed in _changed(answer, case):
         for one, other in zip(run.made, trace_answer(answer, changed, definition.cell).made, strict=False):
+            if one.file != definition.cell or not definition.line(one.line):
+                continue  # made elsewhere, such as a copy of an argument in the cell that asks
             if one.values.shape != other.values.shape or not has_same_values(one.values, other.values):
-                if one.file == definition.cell and definition.line(one.line):
-                    first[name] = one.line
+                first[name] = one.line
                 break
     if len(set(first.values())) < 2:  # then no reading is needed
         return []
