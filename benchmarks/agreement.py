@@ -30,7 +30,7 @@ def main() -> None:
     each = parser.parse_args().each
     torch.set_num_threads(1)
     count, differ = Counter[str](), list[str]()
-    most, total = 0.0, 0.0
+    unequal_points, points = 0.0, 0.0
     hidden = collect()
     with GradingProcess("cpu") as process:
         for unit in course.unit_names():
@@ -46,8 +46,8 @@ def main() -> None:
                 unequal = [test for test, outcome in tried if (test.outcome in PASSES) != (outcome == ".")]
                 count["tests"] += len(tried)
                 count["tests that differ"] += len(unequal)
-                total += sum(test.max_points for test, _ in tried)
-                most += sum(test.max_points for test in unequal)
+                points += sum(test.max_points for test, _ in tried)
+                unequal_points += sum(test.max_points for test in unequal)
                 differ += [f"{unit} {exercise} {one.answer.name}: {test.name} {test.outcome}" for test in unequal]
                 if one.wrong and graded.diagnosis:
                     count["diagnosed by the grade"] += 1
@@ -60,7 +60,7 @@ def main() -> None:
                     count["diagnosed only by the check"] += 1
     for name, many in count.items():
         print(f"{name}: {many}")
-    print(f"points of the tests that differ: {most:g} of {total:g} ({most / total:.2%})")
+    print(f"points of the tests that differ: {unequal_points:g} of {points:g} ({unequal_points / points:.2%})")
     print(*differ, sep="\n")
 
 

@@ -78,13 +78,14 @@ class ReleasedPages:
         usual: returns the path of a student's feedback page. notices: text for the top of a page, by student.
         """
         changed: set[str] = set()
+        before_due = cache(lambda: (Autograded(work.directory, self._unit), StampFormat.of_course(work.directory).zone))
         for student, its_times in times.items():
             page, notice = usual(student), notices.get(student)
             status = FileStatus.of(page)
             source = status, _is_due(its_times), its_times, notice
             if status is None or source == self._sources.get(student):
                 continue
-            content = self._content(work, student, page, its_times, notice)
+            content = self._content(before_due, student, page, its_times, notice)
             path = self.path(student)
             if content is not None and (not path.is_file() or path.read_bytes() != content):
                 self._unreleased.add(student)  # for the case that the next student's page raises an error
@@ -104,15 +105,25 @@ class ReleasedPages:
         if failed:
             self._again_at = time.monotonic() + AGAIN_SECONDS
 
-    def _content(self, work: Assignment, student: str, usual: Path, times: Times, notice: str | None) -> bytes | None:
-        """Return the student's page; None if there is nothing to show yet."""
+    def _content(
+        self,
+        before_due: Callable[[], tuple[Autograded, tzinfo | None]],
+        student: str,
+        usual: Path,
+        times: Times,
+        notice: str | None,
+    ) -> bytes | None:
+        """Return the student's page; None if there is nothing to show yet.
+
+        before_due: returns what only the page before the due date needs: the reports, and the class's time zone.
+        """
         if self.shows_all(times):
             page = usual.read_bytes()
         else:
-            report = Autograded(work.directory, self._unit).report(student)
+            autograded, zone = before_due()
+            report = autograded.report(student)
             if report is None:
                 return None
-            zone = StampFormat.of_course(work.directory).zone
             page = limited(report, self._show, self._statements, times, zone)
         return page if notice is None else _with_notice(page, notice)
 
