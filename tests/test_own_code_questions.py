@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from autograder import catalogue
+from autograder.student_check import fault_location
 from autograder.student_check.own_code_questions import own_code_questions
 from autograder.student_check.unit_data import data_file
 from tests import RELEASE
@@ -107,6 +108,14 @@ def test_a_right_answer_is_confirmed_and_a_wrong_one_is_explained():
     assert printed == f"Not quite. {questions[0].because}\n"
     assert "between square brackets" in of.run(f"module.explain({EXERCISE!r}, 1, 'x')")[0]
     assert "have the numbers 1 to 3" in of.run(f"module.explain({EXERCISE!r}, 4, 1)")[0]
+
+
+def test_an_edit_that_never_ends_leaves_the_other_questions(monkeypatch):
+    monkeypatch.setattr(fault_location, "MAX_SECONDS", 0.5)
+    loop = "    done = 0\n    while done < 4:\n        done = done + 1\n    return weights"
+    source = ANSWERS["three lines"].replace("    return weights", loop)
+    _, questions = asked(source)
+    assert [type(question.answer) for question in questions] == [list, int]
 
 
 def test_code_that_does_not_pass_gets_its_check_first():

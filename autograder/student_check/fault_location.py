@@ -4,7 +4,7 @@ import contextlib
 import io
 import linecache
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -54,21 +54,28 @@ def fault_message(
     data: the unit's data file. aspects: those that the answer fails, with their details. is_wrong: true if a value is
     wrong, false if only other aspects are. The code's output is not shown.
     """
+    with quiet_runs():
+        answer, changed = names[exercise], data.stat().st_mtime_ns
+        cases, found = read_cases(data, changed, exercise), ""
+        if is_wrong:
+            references = (read_trace(data, changed, exercise, number) for number in range(len(cases)))
+            found = _explain_values(answer, filter(None, references))
+        return found or _explain_aspects(answer, cases, aspects)
+    return ""
+
+
+@contextlib.contextmanager
+def quiet_runs() -> Iterator[None]:
+    """Run code of the student without output, warnings and errors, for MAX_SECONDS; an interruption is raised."""
     quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     try:
         with quiet[0], quiet[1], warnings.catch_warnings(), limited(MAX_SECONDS):
             warnings.simplefilter("ignore")
-            answer, changed = names[exercise], data.stat().st_mtime_ns
-            cases = read_cases(data, changed, exercise)
-            found = ""
-            if is_wrong:
-                references = (read_trace(data, changed, exercise, number) for number in range(len(cases)))
-                found = _explain_values(answer, filter(None, references))
-            return found or _explain_aspects(answer, cases, aspects)
+            yield
     except KeyboardInterrupt:
         raise
     except BaseException:  # SystemExit and TimeUp too
-        return ""
+        pass
 
 
 @cache

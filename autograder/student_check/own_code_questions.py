@@ -4,13 +4,10 @@ Not graded. The same code always gets the same questions; other code gets others
 """
 
 import ast
-import contextlib
 import inspect
-import io
 import linecache
 import random
 import re
-import warnings
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -26,10 +23,9 @@ from ..tracing.definitions import Definition, Edit, definitions
 from ..tracing.explain import describe_call, quote
 from ..tracing.reference import TraceCase, has_same_values
 from ..tracing.repair_operators import generic_edits
-from .fault_location import MAX_SECONDS, read_cases, trace_answer
+from .fault_location import quiet_runs, read_cases, trace_answer
 from .freshness import code_file
 from .predictions import is_open, matches_answer, required_kind
-from .run_examples import limited
 
 _OUTCOMES = ("error", "shape", "values", "nothing")
 _CHOICES = 'Answer "error", or what changes in the result: "shape", "values" or "nothing".'
@@ -74,18 +70,16 @@ def explain_own_code(
 
 def own_code_questions(names: Mapping[str, Any], exercise: str, data: Path) -> tuple[str, list[Question]]:
     """Return a call, and questions on it: a tensor's shape, a line that uses an input, and what an edit changes."""
-    quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     call, questions = "", list[Question]()
-    with contextlib.suppress(Exception), quiet[0], quiet[1], warnings.catch_warnings(), limited(MAX_SECONDS):
-        warnings.simplefilter("ignore")
+    with quiet_runs():
         answer, file = names[exercise], code_file(names[exercise])
         definition = definitions(exercise, [(file, "".join(linecache.getlines(file)))], ())[0]
         draw = random.Random(zlib.crc32(definition.encoded))
-        for case in read_cases(data, data.stat().st_mtime_ns, exercise)[:1]:
-            call, run = describe_call(case).rstrip("."), trace_answer(answer, case, file)
-            questions += _of_shape(definition, run, draw)
-            questions += _of_dependence(answer, definition, case, run, draw)
-            questions += _of_edit(names, definition, case, run, draw)
+        case = read_cases(data, data.stat().st_mtime_ns, exercise)[0]
+        call, run = describe_call(case).rstrip("."), trace_answer(answer, case, file)
+        questions += _of_shape(definition, run, draw)
+        questions += _of_dependence(answer, definition, case, run, draw)
+        questions += _of_edit(names, definition, case, run, draw)
     return call, questions
 
 
