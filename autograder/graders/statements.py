@@ -1,5 +1,6 @@
 """Assertions that hidden tests of many exercises share. Each raises Mismatch if it does not hold."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -296,3 +297,23 @@ def _assert_follows_device(student: CallableProxy, *args: Any) -> Any:
         raise Mismatch(f"It runs on the CPU; where the inputs are on another device it does not. {raised}") from None
     assert_devices((), verdict)
     return value
+
+
+def cpu_seconds(call: Callable[[], object]) -> float:
+    """Return the CPU seconds of a call in this thread.
+
+    The clock of the process may be coarse: if a timer of CPU time is set, it advances in steps of milliseconds.
+    """
+    began = time.thread_time()
+    call()
+    return time.thread_time() - began
+
+
+def assert_takes_at_most(most: float, measure: Callable[[], float], complaint: str) -> None:
+    """Raise Mismatch if two measurements are above a limit: other work on the machine seldom slows down both.
+
+    measure: returns the code's time as a multiple of the reference's. complaint: the message, with a place for it.
+    """
+    times = measure()
+    if times > most and (times := min(times, measure())) > most:
+        raise Mismatch(complaint.format(times))

@@ -1,12 +1,13 @@
 """Time the scores of one query with 4,096 latents. Making the keys takes at least 40 times as long as the reference."""
 
-import time
+from functools import partial
 from statistics import median
 from typing import Any
 
 import torch
 
-from autograder.core.comparison import Mismatch, assert_close
+from autograder.core.comparison import assert_close
+from autograder.graders import statements
 from autograder.graders.fixtures import Cases, Reference
 from autograder.graders.proxy import StudentProxy
 from solutions import modern_attention
@@ -22,18 +23,15 @@ _CASES: list[tuple[tuple[torch.Tensor, ...], Any]] = []
 
 
 def assert_step_is_cheap(student: StudentProxy, reference: Reference, rng: Cases) -> None:
-    """Raise Mismatch if the scores are wrong, or if they take far longer than right ones in two measurements.
-
-    Other work on the machine can slow a measurement down, and seldom two.
-    """
+    """Raise Mismatch if the scores are wrong, or if they take far longer than right ones in two measurements."""
     if not _CASES:
         _CASES.extend(_case(reference, rng) for _ in range(STEPS))
-    times = _times_of_reference(student)
-    if times > MOST and (times := min(times, _times_of_reference(student))) > MOST:
-        raise Mismatch(
-            f"With one query and {TOKENS:,} tokens your code takes {times:.0f} times as much CPU time as code that "
-            "makes no keys."
-        )
+    statements.assert_takes_at_most(
+        MOST,
+        lambda: _times_of_reference(student),
+        f"With one query and {TOKENS:,} tokens your code takes {{:.0f}} times as much CPU time as code that makes no "
+        "keys.",
+    )
 
 
 def _case(reference: Reference, rng: Cases) -> tuple[tuple[torch.Tensor, ...], Any]:
@@ -59,10 +57,5 @@ def _times_of_reference(student: StudentProxy) -> float:
 
 def _reference_seconds() -> float:
     """The median CPU time of the reference, now and in this process."""
-    took = []
-    for args, _ in _CASES:
-        began = time.thread_time()  # a timer of CPU time may make the process's clock coarse
-        with torch.no_grad():
-            modern_attention.absorbed_scores(*args)
-        took.append(time.thread_time() - began)
-    return median(took)
+    with torch.no_grad():
+        return median(statements.cpu_seconds(partial(modern_attention.absorbed_scores, *args)) for args, _ in _CASES)
