@@ -1,5 +1,6 @@
 """Facts about other processes, and waiting for them."""
 
+import contextlib
 import os
 import signal
 import time
@@ -32,8 +33,13 @@ def started_by(act):
 
 
 def kill(pid):
-    """Kill a process and wait until it has ended."""
+    """Kill a process and wait until it has ended; if it is a child, until its parent can see that.
+
+    A process with threads is listed as ended as soon as its first thread is, and its pipes are still open then.
+    """
     os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):  # not a child, or another thread has waited for it
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     wait_until(lambda: not runs(pid))
 
 
