@@ -12,9 +12,9 @@
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
-# from the first minute on. Where you are stuck, `hint("padding_mask")` gives you a question; call it again for more. In
-# this notebook a mask is a bool tensor, and **`True` means hidden**. A leading `...` in a shape stands for any number
-# of dimensions.
+# even before you have written any code. Where you are stuck, `hint("padding_mask")` gives you a question; call it again
+# for more. In this notebook a mask is a bool tensor, and **`True` means hidden**. A leading `...` in a shape stands for
+# any number of dimensions.
 
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
@@ -504,7 +504,7 @@ draw(
 # %% [markdown]
 # **A bug hunt.** Here is a `rotary_embedding` that somebody else wrote. It keeps the length of every vector, and its
 # scores depend only on distances, just as they should. If you train a model with it from the beginning, you notice
-# nothing. But with the weights of a model that was trained with the right one, it writes nonsense. The length of its
+# nothing. But a model that was trained with the right rotation writes nonsense with this one. The length of its
 # result for `[3, 4]` is right:
 
 # %%

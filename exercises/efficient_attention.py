@@ -13,8 +13,8 @@
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
-# from the first minute on. Where you are stuck, `hint("online_softmax")` gives you a question; call it again for more.
-# A leading `...` in a shape stands for any number of dimensions.
+# even before you have written any code. Where you are stuck, `hint("online_softmax")` gives you a question; call it
+# again for more. A leading `...` in a shape stands for any number of dimensions.
 
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
@@ -421,7 +421,7 @@ show({"dQ, dK, dV": differences})
 # %% [markdown]
 # Now put your backward pass to work. `Recomputed` is attention whose forward pass keeps only queries, keys and values,
 # and whose backward pass is your function. How many elements does each way store from the forward pass until the
-# backward pass? The cell below counts those in the tensors that autograd stores.
+# backward pass? The cell below counts the elements of the tensors that autograd stores.
 
 
 # %%
@@ -500,7 +500,8 @@ except Exception:
 guess("left_first", ...)
 
 # %% [markdown]
-# The other order takes $2 \cdot 1000 \cdot 10 \cdot 10$: a hundredth.
+# Multiplied in the other order, $f(Q) (f(K)^\top V)$ takes only $2 \cdot 1000 \cdot 10 \cdot 10$ multiplications, a
+# hundredth as many.
 
 # %% exercise="linear_attention" points=7
 

@@ -13,8 +13,8 @@
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
-# from the first minute on. Where you are stuck, `hint("attention_flops")` gives you a question; call it again for more.
-# Symbols: `b` sequences, `T` tokens, `h` heads of width `hd`.
+# even before you have written any code. Where you are stuck, `hint("attention_flops")` gives you a question; call it
+# again for more. Symbols: `b` sequences, `T` tokens, `h` heads of width `hd`.
 
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
@@ -174,7 +174,7 @@ except NotImplementedError:
 # | `cache.append(keys, values)` | appends keys `(..., t, hd)` and values `(..., t, hv)` of the next `t` tokens |
 # | `cache.keys`, `cache.values` | all tokens so far, in their order: `(..., T, hd)` and `(..., T, hv)` |
 #
-# `t` may differ between calls, because writing has two phases. In **prefill** the model reads the whole question at
+# `t` may differ between calls, because generation has two phases. In **prefill** the model reads the whole question at
 # once, say 500 tokens, and fills the cache; in **decode** it writes the answer token by token, and each step appends
 # the keys and values of one token. The `...` stand for any dimensions, mostly `(b, h)`, which are the same in each
 # call.
@@ -253,8 +253,8 @@ guess("hidden_in_a_step", ...)
 # %% [markdown]
 # <details><summary>What is tested</summary>
 #
-# - The check counts the rows that each layer is multiplied with. Grading also measures the time of a step next to a
-#   cache of 768 tokens. Both give points.
+# - The check counts the rows that each layer is multiplied with. Grading also measures how long a step takes
+#   when the cache already has 768 tokens. Both give points.
 # - Texts may be thousands of tokens long, and steps of two texts may alternate.
 # - Gradients flow from a step through the cache to the tokens of earlier steps.
 #

@@ -20,8 +20,8 @@
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
-# from the first minute on. Where you are stuck, `hint("rms_norm")` gives you a question; call it again for more.
-# A leading `...` in a shape stands for any number of dimensions.
+# even before you have written any code. Where you are stuck, `hint("rms_norm")` gives you a question; call it again for
+# more. A leading `...` in a shape stands for any number of dimensions.
 
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
@@ -351,8 +351,8 @@ draw(
 )
 
 # %% [markdown] written="why_sinks" points=3
-# **In your own words** (a few sentences, read by a person): where does the weight of a query go that fits no key, if
-# there is no sink? What does a sink change about the head's output then, and why does it help when a sliding window
+# **In your own words** (a few sentences, read by a person): if there is no sink, where does a query that matches no key
+# put its weight? What does a sink change about the head's output then, and why does it help when a sliding window
 # drops the first tokens?
 
 # %% [markdown]
@@ -659,8 +659,8 @@ show(
 )
 
 # %% [markdown]
-# Here the same tokens are stored twice: in one piece, and in pages whose order in memory is reversed. Attention is
-# the same, and the pages have fewer slots than a piece for 2048 tokens:
+# Here the same tokens are stored twice: in one piece, and in pages whose order in memory is reversed. The result of
+# attention is the same, and all pages together have fewer slots than one piece that has room for 2048 tokens:
 
 
 # %%

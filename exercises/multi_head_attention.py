@@ -224,7 +224,7 @@ show({"heads 0 and 1": lambda: split_heads(numbered[None], 2)})
 # %% [markdown]
 # <details><summary>What is tested</summary>
 #
-# - Sequences, heads and tokens of equal sizes or of size 1. The scores are not scaled.
+# - The numbers of sequences, heads and tokens may be equal, and each may be 1. The scores are not scaled.
 #
 # </details>
 
@@ -242,7 +242,7 @@ show({"heads 0 and 1": lambda: split_heads(numbered[None], 2)})
 # %% [markdown]
 # <details><summary>What is tested</summary>
 #
-# - Batch, heads and tokens of equal sizes or of size 1, and heads of width 1.
+# - The numbers of sequences, heads and tokens may be equal, and each may be 1, as may the width of a head.
 #
 # </details>
 
@@ -612,8 +612,8 @@ show(without_the_mask)
 
 # %% [markdown] written="why_heads" points=3
 # **In your own words** (a few sentences, read by a person): what can several heads of width `d_out / h` do that one
-# head of width `d_out` cannot? What does it cost, in parameters and in what a single head sees? And what would be
-# missing without `out_proj`?
+# head of width `d_out` cannot? What does it cost in parameters, and how wide are the queries and keys of a single
+# head? And what would be missing without `out_proj`?
 
 # %% [markdown]
 # ## How far you are

@@ -612,7 +612,8 @@ draw({"weights": lambda: scaled_softmax(scores_of_words(), 2)}, words)
 # Now let attention learn. The task: reverse six digits, so `3 1 4 1 5 9` becomes `9 5 1 4 1 3`. Each of the six
 # positions has its own query and key, which are drawn at random and then trained. The digits are the values. Position 0
 # should learn to attend to position 5, position 1 to position 4, and so on. With your `scaled_dot_product_attention`,
-# the context vector of a position says how much it takes of each digit. The loss is small if the right digit gets most.
+# the context vector of a position says how much it takes of each digit. The loss is small if the right digit gets most
+# of the weight.
 #
 # **Guess first**: what will the weights look like after training? `"diagonal"`, `"anti-diagonal"` or `"uniform"`?
 

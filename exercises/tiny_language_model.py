@@ -15,8 +15,9 @@
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
 # made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
-# from the first minute on. Where you are stuck, `hint("next_token_loss")` gives you a question; call it again for more.
-# Letters in shapes: $b$ sentences, $T$ tokens, $V$ tokens in the vocabulary, $d$ elements of an embedding.
+# even before you have written any code. Where you are stuck, `hint("next_token_loss")` gives you a question; call it
+# again for more. Letters in shapes: $b$ sentences, $T$ tokens, $V$ tokens in the vocabulary, $d$ elements of an
+# embedding.
 
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>

@@ -237,7 +237,7 @@ def test_several_repairs_in_words(repairs, message):
 def test_a_search_that_ends_with_its_time_says_so():
     words = [describe_repairs(repairs, more=False, shows_repair=False) for repairs in ([], [repair(12)])]
     assert words == [
-        "In the time for it, no single change was found that makes all examples pass.",
+        "No single change that makes all examples pass was found within the time limit.",
         "One change in line 12 makes all examples pass; changes of other lines were not all tried.",
     ]
 

@@ -726,7 +726,7 @@ try:
 except MemoryError:
     os.abort()
 """,
-    "What came back from it could not be read.": """
+    "The answer that came back could not be read.": """
 import os, time
 for number in range(3, 20):
     try: os.write(number, b"x" * 100)

@@ -174,7 +174,8 @@ def test_slow_clients_are_dropped_and_stop_nobody(course, recorded, monkeypatch)
                 assert time.monotonic() < end
                 slow.append(connected(requests, f"{begun}\r\nContent-Length: 9\r\n\r\nhalf"))
                 time.sleep(0.1)
-            assert requests.ask("/nothing") == (503, {"error": "There are too many requests at once. Send it again."})
+            error = "There are too many requests at once. Send this one again later."
+            assert requests.ask("/nothing") == (503, {"error": error})
             for one in slow:
                 one.close()
         monkeypatch.setattr(http_server, "HEADER_SECONDS", 1)

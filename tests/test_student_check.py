@@ -291,7 +291,7 @@ def test_heads_by_hand_are_judged_by_the_weights_that_they_give():
     stub = f"def {name}(head, num_words, num_places):\n    d = num_words + num_places\n    return "
     problems = {
         "[torch.eye(d)] * 3": "W_value is a tensor of shape (13, 13); a tensor of shape (13, 4) is expected.",
-        "[torch.full((d, num_words), torch.nan)] * 3": "W_query has infinite numbers, or NaN; finite ones are enough.",
+        "[torch.full((d, num_words), torch.nan)] * 3": "W_query has inf or NaN. Use finite numbers",
         "[torch.zeros(d, num_words)] * 3": 'In "itself", token 1 of 7 gives token 0 the weight 0.500; 0.000 is',
     }
     for matrices, problem in problems.items():

@@ -213,7 +213,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
     def _examine(self, worker: ClusterWorker, resources: dict[str, Any]) -> None:
         """Ask a worker for its conditions."""
         if not self._scheduler.is_safe(worker.address):
-            self._refuse(worker, "it is spoken to over plain tcp. Start it with TLS; or take --plain-tcp.")
+            self._refuse(worker, "the connection to it is plain TCP. Start it with TLS, or pass --plain-tcp.")
         elif self._is_gpu and not resources.get("GPU"):
             self._refuse(worker, "it offers no GPU. Start it with --resources GPU=1.")
         else:

@@ -58,7 +58,7 @@ def _matrices(found: Any, num_words: int, num_places: int) -> list[torch.Tensor]
         if not isinstance(one, torch.Tensor) or one.dim() != 2 or len(one) != d or one.is_complex():
             raise Mismatch(f"{name} is {describe(one)}; a matrix with {d} rows is expected.")
         if not bool(one.isfinite().all()):
-            raise Mismatch(f"{name} has infinite numbers, or NaN; finite ones are enough.")
+            raise Mismatch(f"{name} has inf or NaN. Use finite numbers: large ones are enough.")
     query, key, value = (one.detach().double() for one in found)
     if query.shape != key.shape:
         raise Mismatch("W_query and W_key are not as wide as each other, so no query meets a key.")

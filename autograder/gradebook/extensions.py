@@ -65,8 +65,8 @@ class DueDate:
         until = time_in(request.until.encode(), StampFormat(self.zone))
         if until is None:
             raise BadExtension(
-                f"`{request.until}` is no date with a time of day that the class's time zone has exactly once. Write "
-                f"it like {self.in_zone()[:16]}, or with an offset behind it: {self.in_zone()[:16]} +0200."
+                f"`{request.until}` is not a date with a time, or this time is missing or occurs twice in the class's "
+                f"time zone. Write it like {self.in_zone()[:16]}, or add an offset: {self.in_zone()[:16]} +0200."
             )
         if until <= self.utc:
             raise BadExtension(

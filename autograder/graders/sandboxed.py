@@ -296,7 +296,7 @@ class SandboxedNotebook:
             message = (
                 f"{failure} It was ended there, so neither it nor anything after it in that run could be used."
                 if str(failure)
-                else "This cell ended Python itself, so it and nothing after it in that run could be used."
+                else "This cell ended Python itself, so neither it nor any later cell of that run could be used."
             )
             return CellReport(cell.name, "crashed", message, "")
         self._has_changes |= answer.has_changes
@@ -336,4 +336,4 @@ class SandboxedNotebook:
             yield
         except (ProtocolError, msgspec.ValidationError, TypeError, ValueError):
             self.close()
-            raise Crashed("What came back from it could not be read.") from None
+            raise Crashed("The answer that came back could not be read.") from None

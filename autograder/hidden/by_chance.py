@@ -80,6 +80,6 @@ def assert_lone_weights_fall(
         raise Mismatch(dropout.always_as_many(_CALLS))
     if not fall:
         raise Mismatch(
-            f"Of {LONE} tokens that see nothing but themselves, none loses its weight, or all do. Is a place spared, "
-            "or a number of places counted out? Each weight is dropped with probability p, whatever the others are."
+            f"Of {LONE} tokens that see only themselves, none loses its weight, or all do. Does your code protect some "
+            "positions, or drop a fixed number? Drop each weight with probability p, independently of the others."
         )

@@ -37,4 +37,4 @@ def failure(ending: Ending, limits: Limits) -> TimedOut | Crashed:
         return Crashed(limits.explain("file"))
     if ending.ended_by and ending.most_memory > _NEARLY * limits.worker.memory_bytes:
         return Crashed(limits.explain("memory"))
-    return Crashed("What came back from it could not be read." if ending.was_running else "")
+    return Crashed("The answer that came back could not be read." if ending.was_running else "")

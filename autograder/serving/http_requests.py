@@ -174,7 +174,7 @@ class _Handler(RequestHandler):
                 401, "Send the header `Authorization: Bearer TOKEN`, with what the file .serving/token has now."
             )
         if not self.access.limiter.promote(self.request.connection.stream):  # type: ignore[union-attr]
-            raise Refused(503, "There are too many requests at once. Send it again.")
+            raise Refused(503, "There are too many requests at once. Send this one again later.")
         self._refuse_at_the_end()
 
     def _refuse_at_the_end(self) -> None:

@@ -25,8 +25,8 @@ def stale_warning(names: dict[str, Any], exercise: str) -> str:
     run = [text for text in names.get("In", ()) if isinstance(text, str) and definition.search(text)]
     if run and run[-1].strip() != checked and checked in [text.strip() for text in run]:
         return (
-            f"When its cell was run last, it ended in an error before `{exercise}` was defined: "
-            "what is tried here is the version before."
+            f"When its cell was run last, it ended in an error before `{exercise}` was defined. "
+            "The earlier version is tried here."
         )
     text, since = _first_checked.get(exercise, ("", 0.0))
     if text != checked:

@@ -41,9 +41,9 @@ _COMES_FIRST = "solve first what is said above"
 _PASSES = "in a new notebook your code passes; restart the kernel and run all cells"
 _NO_PROCESS = "this needs a second Python, which did not start or took too long"
 _NOTHING = "No single change was found that makes all examples pass: more than one thing may be wrong."
-_NOTHING_IN_TIME = "In the time for it, no single change was found that makes all examples pass."
+_NOTHING_IN_TIME = "No single change that makes all examples pass was found within the time limit."
 _NOT_ALL_TRIED = "; changes of other lines were not all tried"
-_MANY_LINES = "Changes in many lines each make all examples pass, so none of these lines is certain."
+_MANY_LINES = "Changes in many lines each make all examples pass, so no line is certain to be the wrong one."
 
 
 class NotTried(Exception):
@@ -189,7 +189,9 @@ def describe_repairs(repairs: Sequence[Mapping[str, Any]], *, more: bool, shows_
     sentence = f"One change in {first} makes all examples pass{'' if is_complete else _NOT_ALL_TRIED}."
     if others:
         alternatives = "".join(f", or one in {way}" for way in others)
-        sentence = f"A change in {first}{alternatives}, makes all examples pass; none of these lines is certain."
+        sentence = (
+            f"A change in {first}{alternatives}, makes all examples pass, so no line is certain to be the wrong one."
+        )
     shown = [change for place in sorted(places) for change in places[place][0]["changes"]] if shows_repair else []
     return "\n".join([sentence, *(f"Line {line}: `{before}` -> `{after}`" for line, before, after in shown)])
 

@@ -186,7 +186,7 @@ class TestAcceptDraft(contracts.Graders):
 
     @contracts.points(2)
     def test_drawn_tokens(self, student, reference, rng):
-        """The result is right for tokens that are drawn, not chosen."""
+        """The result is right for randomly drawn tokens."""
         for _ in range(8):
             draft, target = unlike_distributions(rng, 3, 5)
             tokens = ((draft > 0) * rng.rand(3, 5)).argmax(dim=-1)
