@@ -15,7 +15,7 @@
 # 7. **a cache in pages**, which a server shares among many texts;
 # 8. **speculative decoding**, in which a small model drafts and a large one decides.
 #
-# At the end you rebuild the block of unit 8 with your functions of sections 1, 2, 4 and 5, one change at a time. It
+# At the end your functions of sections 1, 2, 4 and 5 go into the block of unit 8, one change at a time. It
 # learns to count, and you see what each change does to its loss, its largest score and its memory.
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
@@ -26,8 +26,8 @@
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
 #
-# - The output has its inputs' dtype and device. `float32` and `float64` are tested, for `rms_norm` and
-#   `half_precision_attention` half precision, too.
+# - The output has its inputs' dtype and device: `float32` and `float64`, and for `rms_norm` and
+#   `half_precision_attention` half precision as well.
 # - Inputs are not modified. Correct gradients flow back to every tensor that can have one, except in `accept_draft`,
 #   which needs none.
 # - Large values, in the thousands, give no NaN, neither in results nor in gradients.
@@ -64,7 +64,7 @@ print("300 squared in bfloat16:", torch.tensor(300.0, dtype=torch.bfloat16) ** 2
 # | `torch.rsqrt(x)` | 1 divided by the square root | the same shape |
 # | `x.float()`, `x.to(dtype)` | another precision | the same shape |
 # | `torch.promote_types(x.dtype, torch.float32)` | `float64` for `float64`, else `float32` | a dtype |
-# | `torch.cat([a, b], dim=-1)` | rows side by side | `(T, T)` and `(T, 1)` to `(T, T + 1)` |
+# | `torch.cat([a, b], dim=-1)` | columns of `b` at the right of `a` | `(T, T)` and `(T, 1)` to `(T, T + 1)` |
 # | `ids[:, :, None] != ids[:, None, :]` | compares every pair | `(b, T)` to `(b, T, T)` |
 # | `F.silu(x)` | $x \cdot \sigma(x)$: near 0 below zero, near $x$ above | the same shape |
 #
@@ -73,7 +73,7 @@ print("300 squared in bfloat16:", torch.tensor(300.0, dtype=torch.bfloat16) ** 2
 # LayerNorm subtracts the mean of a vector and divides by its standard deviation. RMSNorm does not subtract the mean. It
 # divides by the **root mean square** only:
 #
-# $$y_i = \frac{x_i}{r} \, w_i, \qquad r = \sqrt{\frac1d \sum_{i=1}^{d} x_i^2 + \varepsilon}$$
+# $$y_i = \frac{x_i}{r} \, w_i, \qquad r = \sqrt{\frac1d \sum_{k=1}^{d} x_k^2 + \varepsilon}$$
 #
 # For `1 2 3 4` the mean square is 30 / 4 = 7.5, its root 2.7386, and the result, with weights of one, `0.3651 0.7303
 # 1.0954 1.4606`. The `weight` is trained; $\varepsilon$ keeps the division finite if all elements are 0.
@@ -215,10 +215,11 @@ for dtype in (torch.float16, torch.bfloat16, torch.float32):
 
 # %% [markdown]
 # Attention loses digits in three places. **The softmax**: rounding moves a score near 24 by up to half a step. In
-# `float16` that is 0.0078, and the exponential of the score changes by 0.8 %.
+# `float16` that is 0.0078: the exponential of the score changes by up to 0.8 %, and a weight by up to 1.6 %. In
+# `bfloat16` it is eight times as much.
 
 # %%
-scores = torch.tensor([25.007, 24.009, 24.991])
+scores = torch.tensor([25.055, 24.057, 24.945])
 in_float32 = torch.softmax(scores, dim=-1)
 print("weights in float32:", [round(weight, 4) for weight in in_float32.tolist()])
 for dtype in (torch.float16, torch.bfloat16):
@@ -229,8 +230,8 @@ for dtype in (torch.float16, torch.bfloat16):
 
 # %% [markdown]
 # **The product**: a query and a key of 128 elements, all 30, have the product 115200, and with $1 / \sqrt{128}$ the
-# score 10182.3. Where the product stays in half precision, the scaling must come first. `bfloat16` has the range, but
-# not the digits:
+# score 10182.3. If the product stays in half precision, the scaling must come first, which rounds each query once more.
+# In `float32` the order does not matter. `bfloat16` has the range, but not the digits:
 
 # %%
 vector = torch.full((128,), 30.0)
@@ -240,9 +241,9 @@ for dtype in (torch.float16, torch.bfloat16, torch.float32):
     print(f"{dtype}: scaled last {last.item():.1f}, scaled first {first.item():.1f}")
 
 # %% [markdown]
-# **The sum**: `float16` has no number between 2048 and 2050. So 2048 + 1 is rounded to 2048, and a sum of ones,
-# added one after another, stops there. For this reason `sum` adds half precision up in `float32` and rounds the total.
-# A loop of your own does not.
+# **The sums** over the keys: the softmax's denominator and the weighted values. `float16` has no number between 2048 and
+# 2050. So 2048 + 1 is rounded to 2048, and a sum of ones, added one after another, stops there. For this reason
+# `softmax`, `@` and `sum` add half precision up in `float32` and round the total. A loop of your own does not.
 #
 # **Guess first**: `bfloat16` has 8 binary digits. At which number does its sum of ones stop?
 
@@ -269,9 +270,9 @@ for dtype in (torch.float16, torch.bfloat16, torch.float32):
 # <details><summary>What is tested</summary>
 #
 # - Any leading dimensions, and different numbers and widths of queries, keys and values.
-# - `float16` and `bfloat16`, compared with attention in `float64` of the same inputs. A result $r$ may be off by one
-#   and a half roundings of $1 + |r|$: by 0.07 % of it in `float16`, by 0.6 % in `bfloat16`. In some cases values in the
-#   hundreds nearly cancel.
+# - `float16` and `bfloat16`, compared with attention in `float64` of the same inputs. A result $r$ may be off
+#   by 0.07 % of $1 + |r|$ in `float16` and by 0.6 % in `bfloat16`: one and a half times what rounding a number of that
+#   size can cost. In some cases values in the hundreds nearly cancel, in others their sum is large.
 # - Products beyond 65504, 600 keys, and gradients in half precision.
 #
 # </details>
@@ -711,7 +712,8 @@ show(
 #
 # **The text has the target's distribution, exactly.** A token $x$ is drafted with the probability $q(x)$ and then
 # accepted with $\min(1, p(x) / q(x))$: together $\min(q(x), p(x))$. A refusal has the probability
-# $\sum_x \max(0, p(x) - q(x))$, by which the formula divides, so a refusal and then $x$ have $\max(0, p(x) - q(x))$.
+# $\sum_x \max(0, q(x) - p(x))$, which equals $\sum_x \max(0, p(x) - q(x))$, because $p$ and $q$ both sum to 1. By this sum
+# the formula divides, so a refusal and then $x$ have $\max(0, p(x) - q(x))$.
 # These two ways to $x$ add up to $p(x)$.
 #
 # With the draft `0.5 0.3 0.2`, the target `0.2 0.5 0.3` and token 0 drafted, the ratio is 0.4. For $u = 0.9$ the token
@@ -773,13 +775,14 @@ show(tokens_from_drafts)
 # %% [markdown]
 # ## A block of today
 #
-# Sections 7 and 8 ran a trained model. Now you rebuild unit 8's block, with your functions of sections 1, 2, 4 and 5: a
-# document mask, RMSNorm before attention and before the MLP, SwiGLU, and normalized queries and keys. What does each of
-# them change? The task: each packed document counts up in steps of its own, as in `3 5 7 9 1 3` modulo 10, and the
-# block predicts the next token. The step shows in a document's own tokens only.
+# Sections 7 and 8 ran a trained model. Now your functions of sections 1, 2, 4 and 5 go into unit 8's block, one after
+# another: a document mask, RMSNorm before attention and before the MLP, SwiGLU, and normalized queries and keys. What
+# does each of them change? The task: each packed document counts up in steps of its own, as in `3 5 7 9 1 3` modulo
+# 10, and the block predicts the next token. The step shows in a document's own tokens only. Read `norm`, `attend` and
+# `mlp`: each calls one of your functions if its change is in the list.
 
 
-# %% drawing=true
+# %%
 def packed_counting(
     b: int,
     generator: torch.Generator,
@@ -901,11 +904,17 @@ def train_all(steps: int = 150) -> None:
 show(train_all)
 
 # %% [markdown]
-# The document mask helps most: without it tokens attend to earlier documents, which count in other steps. SwiGLU brings
-# the loss close to what chance allows. RMSNorm changes little; it is used because it computes less. QK-norm
-# leaves the loss as it is here and bounds the scores: plain scores have no bound, and in a large model and half
-# precision growth like this ended trainings. Memory grows with each function, because yours make a tensor in every
-# line, and autograd keeps most of them. Libraries join these lines into one kernel, which keeps little.
+# After 150 steps the document mask and SwiGLU have lowered the loss most: they make training *faster*. Without the mask
+# tokens attend to earlier documents, which count in other steps, and the block must learn to leave them out. Train for
+# 400 steps, and all five blocks come close to what chance allows. RMSNorm changes the loss little; it is used because it
+# takes fewer operations than LayerNorm.
+#
+# QK-norm leaves the loss as it is here. It bounds the scores: by $\sqrt{8} = 2.83$, the root of the heads' width, times
+# the largest product of a trained query weight and its key weight. Plain scores have no bound. In
+# the first steps they grow about tenfold here, and in large models in half precision such growth ended trainings.
+#
+# The mask stores nothing for the backward pass. The three other functions do, because yours make a tensor in every line,
+# and autograd keeps most of these tensors. On a GPU libraries can join the lines into one kernel, which keeps little.
 
 # %% [markdown]
 # **In real models**

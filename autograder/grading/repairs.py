@@ -155,7 +155,7 @@ def _in_a_sentence(report: ExerciseReport, likely: Sequence[Repaired], ways: Seq
     rest = f"What remains is a known mistake: {best.remaining.sentence}" if best.remaining else "More is wrong."
     more = len(_failed(report)) - max(len(one.still_failed) for one in likely)
     if more < 1:
-        return f"Two things are wrong. One change mends the first, {tried} {rest}"
+        return f"{'One change leaves one known mistake' if best.remaining else 'One change helps'}, {tried} {rest}"
     return f"One change makes {more} more {'test' if more == 1 else 'tests'} pass, {tried} {rest}"
 
 
