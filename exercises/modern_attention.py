@@ -241,8 +241,8 @@ for dtype in (torch.float16, torch.bfloat16, torch.float32):
     print(f"{dtype}: scaled last {last.item():.1f}, scaled first {first.item():.1f}")
 
 # %% [markdown]
-# **The sums** over the keys: the softmax's denominator and the weighted values. `float16` has no number between 2048 and
-# 2050. So 2048 + 1 is rounded to 2048, and a sum of ones, added one after another, stops there. For this reason
+# **The sums** over the keys: the softmax's denominator and the weighted values. `float16` has no number between 2048
+# and 2050. So 2048 + 1 is rounded to 2048, and a sum of ones, added one after another, stops there. For this reason
 # `softmax`, `@` and `sum` add half precision up in `float32` and round the total. A loop of your own does not.
 #
 # **Guess first**: `bfloat16` has 8 binary digits. At which number does its sum of ones stop?
@@ -711,10 +711,9 @@ show(
 # one token at least and $n + 1$ at most.
 #
 # **The text has the target's distribution, exactly.** A token $x$ is drafted with the probability $q(x)$ and then
-# accepted with $\min(1, p(x) / q(x))$: together $\min(q(x), p(x))$. A refusal has the probability
-# $\sum_x \max(0, q(x) - p(x))$, which equals $\sum_x \max(0, p(x) - q(x))$, because $p$ and $q$ both sum to 1. By this sum
-# the formula divides, so a refusal and then $x$ have $\max(0, p(x) - q(x))$.
-# These two ways to $x$ add up to $p(x)$.
+# accepted with $\min(1, p(x) / q(x))$: together $\min(q(x), p(x))$. A refusal has the probability $\sum_x \max(0, q(x)
+# - p(x))$, which equals $\sum_x \max(0, p(x) - q(x))$, because $p$ and $q$ both sum to 1. By this sum the formula
+# divides, so a refusal and then $x$ have $\max(0, p(x) - q(x))$. These two ways to $x$ add up to $p(x)$.
 #
 # With the draft `0.5 0.3 0.2`, the target `0.2 0.5 0.3` and token 0 drafted, the ratio is 0.4. For $u = 0.9$ the token
 # is refused, and the next one is drawn with the probabilities `0 0.6667 0.3333`.
@@ -906,15 +905,16 @@ show(train_all)
 # %% [markdown]
 # After 150 steps the document mask and SwiGLU have lowered the loss most: they make training *faster*. Without the mask
 # tokens attend to earlier documents, which count in other steps, and the block must learn to leave them out. Train for
-# 400 steps, and all five blocks come close to what chance allows. RMSNorm changes the loss little; it is used because it
-# takes fewer operations than LayerNorm.
+# 400 steps, and all five blocks come close to what chance allows. RMSNorm changes the loss little; it is used because
+# it takes fewer operations than LayerNorm.
 #
 # QK-norm leaves the loss as it is here. It bounds the scores: by $\sqrt{8} = 2.83$, the root of the heads' width, times
 # the largest product of a trained query weight and its key weight. Plain scores have no bound. In
 # the first steps they grow about tenfold here, and in large models in half precision such growth ended trainings.
 #
-# The mask stores nothing for the backward pass. The three other functions do, because yours make a tensor in every line,
-# and autograd keeps most of these tensors. On a GPU libraries can join the lines into one kernel, which keeps little.
+# The mask stores nothing for the backward pass. The three other functions do, because yours make a tensor in every
+# line, and autograd keeps most of these tensors. On a GPU libraries can join the lines into one kernel, which keeps
+# little.
 
 # %% [markdown]
 # **In real models**
