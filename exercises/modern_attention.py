@@ -711,9 +711,9 @@ show(
 # one token at least and $n + 1$ at most.
 #
 # **The text has the target's distribution, exactly.** A token $x$ is drafted with the probability $q(x)$ and then
-# accepted with $\min(1, p(x) / q(x))$: together $\min(q(x), p(x))$. A refusal has the probability $\sum_x \max(0, q(x)
-# - p(x))$, which equals $\sum_x \max(0, p(x) - q(x))$, because $p$ and $q$ both sum to 1. By this sum the formula
-# divides, so a refusal and then $x$ have $\max(0, p(x) - q(x))$. These two ways to $x$ add up to $p(x)$.
+# accepted with $\min(1, p(x) / q(x))$: together $\min(q(x), p(x))$. A refusal has the probability
+# $\sum_x \max(0, q(x) - p(x))$. Because $p$ and $q$ both sum to 1, it equals $\sum_x \max(0, p(x) - q(x))$, the
+# formula's denominator. So a refusal and then $x$ have $\max(0, p(x) - q(x))$. These two ways to $x$ add up to $p(x)$.
 #
 # With the draft `0.5 0.3 0.2`, the target `0.2 0.5 0.3` and token 0 drafted, the ratio is 0.4. For $u = 0.9$ the token
 # is refused, and the next one is drawn with the probabilities `0 0.6667 0.3333`.

@@ -16,13 +16,13 @@ def test_several_results_stand_below_each_other_and_show_their_numbers_alone(cap
     show(lambda: (weight * 2, torch.zeros(2)), lambda: weight.sum(), lambda: ("a", weight), lambda: None, unwritten)
     assert capsys.readouterr().out.splitlines() == [
         "tensor([2., 2.])", "tensor([0., 0.])", "tensor(2.)", "('a', tensor([1., 1.], requires_grad=True))",
-        "not written yet",
+        "unwritten is not written yet",
     ]  # fmt: skip
 
 
 def test_a_label_stands_above_its_result(capsys):
     show({"yours": lambda: 3, "theirs": unwritten}, lambda: 4)
-    assert capsys.readouterr().out.splitlines() == ["yours:", "3", "theirs:", "not written yet", "4"]
+    assert capsys.readouterr().out.splitlines() == ["yours:", "3", "theirs:", "unwritten is not written yet", "4"]
 
 
 @pytest.fixture

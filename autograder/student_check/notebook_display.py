@@ -3,6 +3,7 @@
 Both take functions without arguments, so that a notebook runs to its end before the answers are written.
 """
 
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -58,8 +59,10 @@ def _call(make: Callable[[], Any]) -> tuple[Any, str]:
     """Return the result of a function and an empty string, or None and the error."""
     try:
         result = make()
-    except NotImplementedError:
-        return None, "not written yet"
+    except NotImplementedError as error:
+        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+        name = frame.f_code.co_qualname.partition(".")[0]  # of a method: its class
+        return None, f"{name} is not written yet" if name.isidentifier() else "not written yet"
     except Exception as error:
         return None, f"{type(error).__name__}: {error}"
     return result, ""
