@@ -1,4 +1,4 @@
-"""docs/cuda.md, from what a run of `cuda_proof` has found."""
+"""docs/cuda.md, from the results of a run of `cuda_proof`."""
 
 from typing import TYPE_CHECKING
 
@@ -9,54 +9,85 @@ _MOST = 50
 
 
 def page(found: "Found", part: tuple[int, int]) -> str:
-    """The page."""
-    return "\n".join([*_head(found, part), *_marks(found), *_cases(found), *_speed(found)]) + "\n"
+    """Return the page. part: number of the part that was graded, and number of parts."""
+    return "\n".join([*_head(found, part), *_grades(found), *_cases(found), *_speed(found)]) + "\n"
 
 
 def _head(found: "Found", part: tuple[int, int]) -> list[str]:
+    number, of = part
     lines = [
-        "# Marks on a GPU",
+        "# Grades on a GPU",
         "",
-        f"Written by `python -m benchmarks.cuda_proof` on {found.device}, torch {found.torch}"
-        + (f", part {part[0]} of {part[1]}." if part[1] > 1 else "."),
+        "`python -m benchmarks.cuda_proof` graded the same notebooks on the CPU and on a GPU, and wrote this page. "
+        f"It ran on {found.device} with torch {found.torch}."
+        + (f" It graded part {number} of {of} of the notebooks." if of > 1 else ""),
         "",
     ]
     if found.torch.partition("+")[0] != found.pinned:
+        unlike = ", ".join(found.unlike_the_pinned)
         lines += [
-            f"The kit pins torch {found.pinned}. Of another version the seeded values may differ, on either device: "
-            + (", ".join(found.unlike_the_pinned) or "here none does")
-            + ".",
+            f"The autograder pins torch {found.pinned}. With another version of torch, seeded values may differ, both "
+            "on the CPU and on a GPU.",
+            f"In this run, these solutions lost points on the CPU for this reason: {unlike}."
+            if unlike
+            else "In this run, no solution lost points on the CPU for this reason.",
             "",
         ]
     return lines
 
 
-def _marks(found: "Found") -> list[str]:
+def _grades(found: "Found") -> list[str]:
+    left = f"{found.not_tried} notebooks were" if found.not_tried else "No notebook was"
     lines = [
-        "## The same marks",
+        "## Comparison of grades",
         "",
-        f"{found.tried} notebooks with {found.answers} known answers were marked on both devices. "
-        f"Differences: {len(found.differ)}. Not tried for want of time: {found.not_tried} notebooks.",
+        f"The program graded {found.tried} notebooks with {found.answers} known answers on both devices. A known answer "
+        "is a solution, another right answer, or a known mistake of the course. "
+        f"{left} left out for lack of time.",
         "",
-        f"Besides these, {len(found.of_device)} answers that leave a tensor on the CPU lose more on the GPU, where "
-        "they stop with an error.",
+        f"The results of {len(found.differ)} known answers differ between the two devices. In addition, "
+        f"{len(found.of_device)} answers that leave a tensor on the CPU lose more points on the GPU, where they stop "
+        "with an error. These answers are not in the table.",
         "",
     ]
-    lines += [f"- {one}" for one in found.differ[:_MOST]]
-    if len(found.differ) > _MOST:
-        lines.append(f"- and {len(found.differ) - _MOST} more")
-    return [*lines, ""] if found.differ else lines
+    if not found.differ:
+        return lines
+    return [
+        *lines,
+        f"The table shows {min(_MOST, len(found.differ))} of the {len(found.differ)} answers. A result has the status "
+        'of the exercise, its points, and the mistakes that the feedback names. "No mistake" means that the feedback '
+        "names none. The answer's name says what is wrong with it.",
+        "",
+        "| unit | exercise | answer | result on the CPU | result on the GPU |",
+        "|---|---|---|---|---|",
+        *found.differ[:_MOST],
+        "",
+    ]
 
 
 def _cases(found: "Found") -> list[str]:
-    lines = ["## What a GPU can suffer", ""]
+    lines = ["## Submissions that misuse the GPU", ""]
     if not found.cases:
         return [*lines, "Not tried.", ""]
-    lines += ["| submission | tries | what is wrong |", "|---|---|---|"]
-    lines += [f"| `{case.name}` | {case.tries} | {problem or 'nothing'} |" for case, problem in found.cases]
-    return [*lines, ""]
+    return [
+        *lines,
+        "After each of these submissions, an honest submission was graded. The last column shows what was wrong in the "
+        "results of the two submissions.",
+        "",
+        "| submission | what it tries | wrong result |",
+        "|---|---|---|",
+        *(f"| `{case.name}` | {case.tries} | {problem or 'nothing'} |" for case, problem in found.cases),
+        "",
+    ]
 
 
 def _speed(found: "Found") -> list[str]:
-    lines = ["## Submissions a second", "", "| device | marking processes | a second |", "|---|---|---|"]
-    return lines + [f"| {device} | {count} | {rate:.1f} |" for device, count, rate in found.a_second]
+    return [
+        "## Submissions per second",
+        "",
+        "The table shows how many submissions the grading processes graded per second.",
+        "",
+        "| device | grading processes | submissions per second |",
+        "|---|---|---|",
+        *(f"| {device} | {count} | {rate:.1f} |" for device, count, rate in found.a_second),
+    ]

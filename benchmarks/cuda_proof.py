@@ -153,15 +153,14 @@ def compared(found: Found, tried: Sequence[Notebook], cpu: Markers, gpu: Markers
 
 
 def differences(notebook: Notebook, on_cpu: Report | None, on_gpu: Report | None) -> Iterator[tuple[str, bool]]:
-    """Yield what an instructor sees differently of an exercise, and whether it is because a tensor stays on the CPU.
+    """Yield a table row for each exercise with another result, and whether it is because a tensor stays on the CPU.
 
     Of a notebook with known answers these alone are compared: another exercise may use one of them.
     """
     if on_cpu is None or on_gpu is None:
-        yield (
-            f"{notebook.unit}, {', '.join(one.name for one in notebook.known.values())}: a marking process ended",
-            False,
-        )
+        names = ", ".join(f"`{one.name}`" for one in notebook.known.values()) or "the solutions"
+        ended = ["" if report else "the grading process ended" for report in (on_cpu, on_gpu)]
+        yield _row(f"`{notebook.unit}`", "", names, *ended), False
         return
     gpu = {one.name: one for one in on_gpu.exercises}
     for exercise in on_cpu.exercises:
@@ -171,16 +170,23 @@ def differences(notebook: Notebook, on_cpu: Report | None, on_gpu: Report | None
         other = gpu.get(exercise.name)
         here, there = _seen(exercise), _seen(other) if other else "no such exercise"
         if here != there:
-            what = known.name if known else "the solution"
+            what = f"`{known.name}`" if known else "the solution"
             is_left = known is not None and known.kind == "device"
             of_device = is_left and other is not None and other.score <= exercise.score
-            yield f"{notebook.unit}, {exercise.name}, {what}: {here} on the CPU, {there} on the GPU", of_device
+            yield _row(f"`{notebook.unit}`", f"`{exercise.name}`", what, here, there), of_device
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _seen(exercise: ExerciseReport) -> str:
     """Return what an instructor sees of an exercise: status, points and the misconception's name."""
-    named = f", {exercise.diagnosis.names}" if exercise.diagnosis else ""
-    return f"{exercise.status}, {exercise.score:g}{named}"
+    seen = f"{exercise.status}, {exercise.score:g} points"
+    if exercise.status == "passed":
+        return seen
+    named = " and ".join(f"`{name}`" for name in exercise.diagnosis.names.split(" + ")) if exercise.diagnosis else ""
+    return f"{seen}, {named or 'no mistake'}"
 
 
 def suffered(found: Found, gpu: GradingProcess) -> None:

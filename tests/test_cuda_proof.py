@@ -33,8 +33,8 @@ def test_what_differs_is_said(marker):
     assert not list(differences(right, reports[0], reports[0]))
     ((said, of_device),) = differences(wrong, *reports)
     assert not of_device
-    assert said.startswith(f"{UNIT}, context_vector, weights_ignored: passed, ")
-    assert "weights_ignored on the GPU" in said
+    assert said.startswith(f"| `{UNIT}` | `context_vector` | `weights_ignored` | passed, ")
+    assert said.endswith(" points, `weights_ignored` |")
     found = Found("one", "2.13.0+cpu", "2.13.0", differ=[said])
     assert said in page(found, (1, 1))
     left = Notebook(UNIT, {"context_vector": replace(MISTAKE, kind="device")})  # it cannot run on a GPU
