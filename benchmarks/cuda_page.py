@@ -41,8 +41,8 @@ def _grades(found: "Found") -> list[str]:
     lines = [
         "## Comparison of grades",
         "",
-        f"The program graded {found.tried} notebooks with {found.answers} known answers on both devices. A known answer "
-        "is a solution, another right answer, or a known mistake of the course. "
+        f"The program graded {found.tried} notebooks with {found.answers} known answers on both devices. A known "
+        "answer is a solution, another right answer, or a known mistake of the course. "
         f"{left} left out for lack of time.",
         "",
         f"The results of {len(found.differ)} known answers differ between the two devices. In addition, "
