@@ -108,7 +108,7 @@ def matrix(
 
 
 def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
-    """Grade the known answers, with a progress bar."""
+    """Grade the known answers, with a progress bar, and return the outcomes."""
     from ..catalogue.mutation_report import entries, outcome, outcomes
     from ..course.settings import load
     from ..pool.process import GradingProcess
@@ -162,7 +162,7 @@ def _write_page(outcomes: "list[Outcome]") -> None:
 
 
 def _reject_outdated() -> None:
-    """Fail if what is released is not what is built now: the page is about that too."""
+    """Fail if the released files differ from those that a build makes now, because the page reports on them too."""
     from ..build import course_files
 
     if changes := course_files.differences():

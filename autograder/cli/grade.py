@@ -1,4 +1,4 @@
-"""`autograder grade`."""
+"""The command `autograder grade`."""
 
 import shlex
 import sys
@@ -78,7 +78,7 @@ def grade(
     root = class_folder(course_folder)
     settings = isolation_settings(require_isolation, trust_submissions)
     marking = marking_at(scheduler, plain_tcp=plain_tcp)
-    repair = repair and scheduler is None  # on a cluster none is searched
+    repair = repair and scheduler is None  # on a cluster, repairs are not searched
     hint = "" if dry_run else " What was graded so far is in the gradebook; run the same command again for the rest."
     try:
         work = assignment(unit, root, submitted, roster, id_column, section=section)

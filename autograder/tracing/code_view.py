@@ -1,4 +1,4 @@
-"""A definition's syntax tree with what edits need: texts, parents, and the variables at each place."""
+"""A definition's syntax tree as edits need it: source texts, parents, and the variables at each node."""
 
 import ast
 import builtins
@@ -18,7 +18,7 @@ _TIGHT = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Attribute, ast.Subscript, ast
 
 @dataclass(frozen=True)
 class CodeView:
-    """A definition's nodes, without annotations."""
+    """A definition's syntax nodes, without annotations."""
 
     definition: Definition
 
@@ -37,7 +37,7 @@ class CodeView:
 
     @cached_property
     def expressions(self) -> list[ast.expr]:
-        """The expressions that are read."""
+        """The expressions whose value is read."""
         return [
             node for node in self.parents
             if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
@@ -45,7 +45,7 @@ class CodeView:
 
     @cached_property
     def statements(self) -> list[tuple[list[ast.stmt], int]]:
-        """Each block of statements, except a class's, with each position in it."""
+        """Each statement outside of class bodies, as its block and its position in the block."""
         blocks = [
             getattr(node, block)
             for node in (self.definition.tree, *self.parents)
@@ -85,19 +85,19 @@ class CodeView:
         return {}
 
     def locals(self, node: ast.AST) -> list[str]:
-        """Return the variables without the attributes."""
+        """Return the variables as `names` does, without attributes of `self`."""
         return [name for name in self.names(node) if "." not in name]
 
     def text(self, node: ast.AST) -> str:
-        """Return the text of a node."""
+        """Return a node's source text."""
         return self.definition.source(node)
 
     def atom(self, node: ast.expr) -> str:
-        """Return the text of an expression as an operand."""
+        """Return an expression's text, in parentheses if it needs them as an operand."""
         return self.text(node) if isinstance(node, ATOMS) else f"({self.text(node)})"
 
     def wrapped(self, node: ast.AST, new: str) -> str:
-        """Return compound text in parentheses if the place of the node needs them."""
+        """Return a node's new text, in parentheses if the code around it needs them."""
         parent = self.parents.get(node)
         is_called = isinstance(parent, ast.Call) and parent.func is node
         is_index = isinstance(parent, ast.Subscript) and parent.slice is node
@@ -113,7 +113,7 @@ class CodeView:
         return f"{self.text(call.func)}({', '.join(parts)})"
 
     def is_called(self, node: ast.AST) -> bool:
-        """Return whether a node is what a call calls."""
+        """Return whether a node is the function of a call: `f` in `f(x)`."""
         parent = self.parents.get(node)
         return isinstance(parent, ast.Call) and parent.func is node
 
@@ -150,5 +150,5 @@ def is_size(node: ast.AST) -> bool:
 
 
 def called_name(call: ast.Call) -> str:
-    """Return the last part of the name of what a call calls."""
+    """Return the last part of a called function's name: `softmax` for `F.softmax(x)`."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

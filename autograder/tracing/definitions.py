@@ -27,7 +27,7 @@ class Edit:
         return all(a[1] <= b[0] or b[1] <= a[0] for a in self.spans for b in other.spans)
 
     def after(self, other: "Edit") -> "Edit":
-        """Return this edit for the text in which the other one, of a different place, is made already."""
+        """Return this edit for the text after the other edit, which changes another place."""
 
         def moved(position: int) -> int:
             return position + sum(len(new.encode()) - (e - b) for b, e, new in other.spans if e <= position)
@@ -93,7 +93,7 @@ def definitions(exercise: str, cells: Iterable[tuple[str, str]], others: Iterabl
     """Return the definition of an answer, and after it those of the functions and classes that it uses.
 
     cells: the name and source of each. others: the other exercises, whose definitions are left out. The list is empty
-    if the answer cannot be parsed, or is defined in another way than by `def` or `class` at the top level of a cell.
+    if the answer cannot be parsed, or is not defined by a `def` or `class` at the top level of a cell.
     """
     known: dict[str, Definition] = {}
     for cell, source in cells:

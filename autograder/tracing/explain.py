@@ -11,7 +11,7 @@ from .names_used import names_used
 from .reference import TOLERANCE, TraceCase, comparable, is_mask
 
 MAX_LINE = 100
-"""Characters of a quoted line."""
+"""Maximum number of characters of a quoted line."""
 _SHOWN = 4
 _DIGITS, _MORE_DIGITS = 4, 7
 _MOST_COMPARED = 1_000
@@ -69,7 +69,7 @@ def line_of(lines: Sequence[str], number: int) -> str:
 def _right_steps(fault: LocatedFault, text: Callable[[int], str]) -> list[str]:
     """Return the solution's steps that are right, if their lines assign to the solution's names.
 
-    The last step that a line makes must have its name, too: otherwise the line goes on with the others.
+    A line's last step must have its name too: otherwise the line computes further with its steps.
     """
     last = {line: step for step, line in fault.right_steps.items()}
     return [
@@ -80,7 +80,7 @@ def _right_steps(fault: LocatedFault, text: Callable[[int], str]) -> list[str]:
 
 
 def _alias_above(lines: Sequence[str], line: int) -> str:
-    """Return a message if a line uses a name that a line above it made another name for the same."""
+    """Return a message if a line uses an alias: a name to which a line above assigns another variable."""
     names = re.findall(r"\w+", line_of(lines, line))
     for number in range(line - 1, 0, -1):
         above = line_of(lines, number)
@@ -201,7 +201,7 @@ def _argument(arg: Any) -> str:
 
 
 def _elements(fault: LocatedFault) -> list[str]:
-    """Return lines with a few of the made and of the needed elements, from where the printed digits differ."""
+    """Return lines with a few elements of the made and of the needed tensor, from where printed digits differ."""
     made, needed, start, digits = fault.made, fault.expected, 0, _DIGITS
     above = ["On the way to its result, the line makes:"] if fault.is_intermediate and made is not None else []
     if made is not None and needed is not None and made.shape == needed.shape and made.numel():
@@ -224,7 +224,7 @@ def _tensor(values: torch.Tensor, start: int, digits: int) -> str:
 
 
 def _patterns(fault: LocatedFault) -> list[str]:
-    """Return what is typical about the difference: NaN, an inverted mask, a factor, a wrong temperature."""
+    """Return sentences on typical differences: NaN, an inverted mask, a factor, a wrong temperature."""
     made, needed = fault.made, fault.expected
     if made is None or needed is None or made.shape != needed.shape or made.dim() == 0 or not made.numel():
         return []

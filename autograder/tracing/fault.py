@@ -26,7 +26,7 @@ class FaultKind(StrEnum):
     UNUSED = "unused"
     """The tensor of the first line is right, and the second line uses an earlier one instead."""
     WRONG_RETURN = "returned"
-    """All tensors are right, and another one is returned."""
+    """All tensors are right, but the wrong one is returned."""
     WRONG_COUNT = "of another kind"
     """The number of returned tensors is wrong."""
     FIRST_OF_TWO = "first of two"
@@ -72,7 +72,7 @@ def build_fault(
     step: str = "",
     **details: Any,
 ) -> LocatedFault:
-    """Return the fault of these lines.
+    """Return a `LocatedFault` at these lines.
 
     until: the tensor before which right steps are listed. details: the last fields of `LocatedFault`.
     """

@@ -252,7 +252,7 @@ class _FaultSearch:
         return min(steps, key=lambda step: step[0])[1] if steps else None
 
     def _users(self, number: int) -> list[int]:
-        """Return the tensors that are computed from this one, or from a reshaped one."""
+        """Return the tensors that are computed from this one, directly or after reshaping."""
         shapes, users = {number}, list[int]()
         for later in range(number + 1, len(self._made)):
             if shapes.intersection(self._made[later].inputs):

@@ -60,7 +60,7 @@ def _assignments(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def _names_read(statement: ast.stmt, line: int) -> Iterator[str]:
-    """Yield the names that a statement reads; those of this line only, if it is a block."""
+    """Yield the names that a statement reads; of a block, only those that this line reads."""
     for node in _name_nodes(statement):
         is_there = node.lineno == line or not hasattr(statement, "body")
         if is_there and (isinstance(node.ctx, ast.Load) or isinstance(statement, ast.AugAssign)):

@@ -13,12 +13,12 @@ from .substitutions import Substitution, substitutions
 from .tensor_status import TensorStatus
 
 _MAX_RUNS = 120
-"""Runs of one answer."""
+"""Maximum number of runs of one answer."""
 _MAX_FIRST = 16
-"""Substitutions tried for the first of two wrong lines."""
+"""Maximum number of substitutions for the first of two wrong lines."""
 
 Rerun = Callable[[Mapping[int, torch.Tensor]], Run]
-"""Runs the answer again, with these tensors instead of those that it makes, by number."""
+"""Runs the answer again. Its argument: new tensors by the numbers of those that they replace."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class SubstitutionRuns:
         return None
 
     def is_corrected_by(self, replaced: Mapping[int, torch.Tensor]) -> bool:
-        """Return whether the result is right with these tensors."""
+        """Return whether the result is right with these tensors replaced."""
         run = self._run_with(replaced)
         return run is not None and self._reference.is_right(run)
 
     def first_of_two(self, numbers: Iterable[int]) -> Substitution | None:
         """Return a substitution for one of these tensors that needs another one, on a later line, to correct the run.
 
-        A line between the two must make something right of the first.
+        A line between the two must make a right tensor from the first.
         """
         candidates = chain.from_iterable(substitutions(self._status, number) for number in numbers)
         for attempt, substitution in enumerate(candidates):

@@ -1,4 +1,4 @@
-"""Candidates for what a tensor of a run should have been: reference tensors in its place.
+"""Candidates to replace a wrong tensor of a run: the reference tensors that may belong in its place.
 
 Example: line 3 makes an unknown tensor of shape (4, 5). The candidates are the reference tensors of 20 elements,
 permuted and reshaped to (4, 5). `fault_search` runs the answer again with each until the result is right.
@@ -15,9 +15,9 @@ from .reference import LARGE, Reference, RightTensor, has_same_values, squeezed_
 from .tensor_status import RESHAPING, TensorStatus, permutations_to
 
 _MAX_CANDIDATES, _MAX_RESHAPED = 24, 6
-"""Candidates for one tensor; for one that only reshapes an unknown tensor, which has had its own."""
+"""Limits of candidates for one tensor; for one that only reshapes an unknown tensor, which had its own."""
 _MAX_ITERATIONS, _MAX_STEPS = 4, 6
-"""Iterations of a loop, and steps of the solution, if each iteration may make another step."""
+"""Limits of a loop's iterations and the solution's steps, if each iteration may make another step."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _for_group(status: TensorStatus, group: list[int]) -> Iterator[GroupCandidat
 
 
 def _cropped(pieces: Sequence[torch.Tensor], dim: int, made: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Return the pieces, cropped to the sizes of what the loop made; nothing if one of them is too small."""
+    """Return the pieces, cropped to the sizes of the loop's tensors; empty if a piece is too small."""
     cropped = list[torch.Tensor]()
     for piece, there in zip(pieces, made, strict=True):
         whole, sizes = piece if piece.dim() == there.dim() else piece.squeeze(dim), there.shape
@@ -163,7 +163,7 @@ def _computed(status: TensorStatus, made: TracedTensor) -> Iterator[Candidate]:
 def _other_prescaled(reference: Reference, made: TracedTensor) -> Iterator[Candidate]:
     """Yield the other prescaled tensors of this shape, except those that share an element with this one.
 
-    Those are the same scores with and without a mask.
+    Tensors that share one are the same scores with and without a mask.
     """
     squeezed = made.values.squeeze()
     for other in reference.prescaled:
@@ -172,7 +172,7 @@ def _other_prescaled(reference: Reference, made: TracedTensor) -> Iterator[Candi
 
 
 def _may_be_mask(status: TensorStatus, number: int) -> bool:
-    """Return whether a constant may have to be a mask: it has two dimensions, and no mask is made from it."""
+    """Return whether a constant may be in a mask's place: it has two dimensions, and no mask is made from it."""
     made = status.made[number]
     if made.values.dim() < 2 or made.values.numel() < 2 or not status.is_trivial[number]:
         return False
@@ -182,7 +182,7 @@ def _may_be_mask(status: TensorStatus, number: int) -> bool:
 
 
 def _masks(reference: Reference, made: TracedTensor) -> Iterator[Candidate]:
-    """Yield masks that hide what reference tensors hide, or the rest, filled like the mask that the run makes."""
+    """Yield masks that hide the positions that reference tensors hide, or all others, filled like the run's mask."""
     seen = [made.values]
     shape = squeezed_shape(made.values.shape)
     fill = (made.values[made.values != 0].flatten()[:1].tolist() or [1.0])[0]

@@ -1,4 +1,4 @@
-"""Faults of the `return` statement: the tensors before it are right, and what is returned is not."""
+"""Faults of the `return` statement: the tensors before it are right, but the returned ones are not."""
 
 from itertools import combinations
 
