@@ -20,8 +20,7 @@ from packaging.requirements import Requirement
 
 from autograder import catalogue, course
 from autograder.build import course_files
-from autograder.build.solution_cell import COLUMNS, solution_cell, written_answers
-from autograder.build.source_notebook import BuildError, source_notebook
+from autograder.build.source_notebook import COLUMNS, BuildError, solution_cell, source_notebook, written_answers
 from autograder.build.up_to_date import is_up_to_date
 from autograder.course import units
 from autograder.course.digests import notebook_digest
