@@ -23,7 +23,7 @@ from autograder.build import course_files
 from autograder.build.source_notebook import COLUMNS, BuildError, solution_cell, source_notebook, written_answers
 from autograder.build.up_to_date import is_up_to_date
 from autograder.course import units
-from autograder.course.digests import notebook_digest
+from autograder.course.content import notebook_digest
 from autograder.course.notebook import joined
 from autograder.course.settings import HandingIn, load
 from autograder.gradebook.course_directory import nbgrader_api

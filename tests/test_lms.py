@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from autograder import course
 from autograder.cli.console import command_errors
 from autograder.cli.lms import export, feedback_zip, import_
-from autograder.course.zip_file import BadZip, NotTaken, ZipFile, path_within
+from autograder.course.submitted_files import BadZip, NotTaken, ZipFile, path_within
 from autograder.gradebook import marks, roster
 from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.roster import BadRoster, class_list

@@ -11,7 +11,7 @@ from typing import Any
 import nbformat
 
 from .. import course, output_files
-from ..course import content, digests
+from ..course import content
 from ..course.folder import folder
 from ..course.settings import load
 from ..pool.process import GradingProcess
@@ -73,7 +73,7 @@ def changed_units() -> list[str]:
     names = [text.stem for text in _texts(())]
     if built.keys() - set(names):
         return names  # a unit was removed, so that all are built
-    return [name for name in names if built.get(name) != digests.inputs_digest(name) or not _is_whole(name)]
+    return [name for name in names if built.get(name) != content.inputs_digest(name) or not _is_whole(name)]
 
 
 def copy_released(units: Sequence[str]) -> int:
@@ -137,7 +137,7 @@ def _built() -> dict[str, str]:
 
 def _new_built(texts: Sequence[Path], *, is_all: bool) -> dict[str, str]:
     """Return the digests once the units with these texts are built. is_all: forget the other units."""
-    return {**({} if is_all else _built()), **{text.stem: digests.inputs_digest(text.stem) for text in texts}}
+    return {**({} if is_all else _built()), **{text.stem: content.inputs_digest(text.stem) for text in texts}}
 
 
 def _is_whole(unit: str) -> bool:
@@ -222,7 +222,7 @@ def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> 
 
 
 def _reject_edited(path: Path) -> None:
-    if digests.is_edited(path):
+    if content.is_edited(path):
         name = path.relative_to(folder())
         raise BuildError(
             f"{name} was edited by hand, and building would lose that. Move the change to exercises/{path.stem}.py "

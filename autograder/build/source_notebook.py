@@ -27,7 +27,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from ..course import CHECK_PREFIX, Exercise
-from ..course.digests import notebook_digest
+from ..course.content import notebook_digest
 from ..course.settings import Settings
 from ..course.units import BEGIN, END
 from ..errors import UserError

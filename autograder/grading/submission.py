@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from .. import catalogue, course
 from ..catalogue.signature import short_signature
-from ..course import digests, notebook
+from ..course import content, notebook
 from ..course.cells import code_cells, unit_of
 from ..course.written_answers import written_answers
 from ..errors import UserError
@@ -278,7 +278,7 @@ class NotebookGrading:
             cells=messages.readable_cells(cells),
             enforced=self.conditions.enforced,
             submission=submission.digest,
-            kit=digests.unit_digest(unit.name, self.class_folder),
+            kit=content.unit_digest(unit.name, self.class_folder),
             torch=str(torch.__version__),
             cases=fixtures.DRAWN_FROM,
         )

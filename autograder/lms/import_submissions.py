@@ -21,8 +21,7 @@ import msgspec
 
 from ..classroom import whole_files
 from ..course.notebook import printable
-from ..course.submitted_folder import new_folder
-from ..course.zip_file import BadZip, NotTaken, ZipFile, path_within
+from ..course.submitted_files import BadZip, NotTaken, ZipFile, new_folder, path_within
 from ..errors import UserError
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
