@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from autograder import catalogue, course
-from autograder.catalogue.golden_record import check_part
+from autograder.catalogue.mutation_record import check_part
 from autograder.catalogue.mutation_report import check_verdict, released_check
 from autograder.core import dropout
 from autograder.core.run_trace import Run

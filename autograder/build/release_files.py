@@ -39,6 +39,26 @@ _LOADER, _CHECK = _PACKAGE / "student_check" / "loader.py", _PACKAGE / "student_
 _DATE = (1980, 1, 1, 0, 0, 0)
 """The first that a zip can hold: the bytes must depend on nothing but the modules."""
 _UNIX, _MODE = 3, 0o644 << 16
+_CELL = '''# The check, which this notebook carries with it. Run this cell; there is nothing to read.
+import atexit
+import base64
+import io
+import shutil
+import sys
+import tarfile
+import tempfile
+
+_carried = """
+{packed}
+"""
+_folder = tempfile.mkdtemp()  # gone when the kernel stops
+atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+with tarfile.open(fileobj=io.BytesIO(base64.b64decode(_carried))) as _files:
+    _files.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 has it
+    _files.extractall(_folder)
+sys.path.insert(0, _folder)
+del _carried, _files, _folder'''
+SINGLE_FILES = "single_file"
 
 
 def facade() -> bytes:
@@ -182,29 +202,6 @@ def _imported_packages(code: str) -> set[str]:
 def _name(requirement: str) -> str:
     found = re.match(r"[\w.-]+", requirement)
     return found[0].lower() if found else ""
-
-
-SINGLE_FILES = "single_file"
-
-_CELL = '''# The check, which this notebook carries with it. Run this cell; there is nothing to read.
-import atexit
-import base64
-import io
-import shutil
-import sys
-import tarfile
-import tempfile
-
-_carried = """
-{packed}
-"""
-_folder = tempfile.mkdtemp()  # gone when the kernel stops
-atexit.register(shutil.rmtree, _folder, ignore_errors=True)
-with tarfile.open(fileobj=io.BytesIO(base64.b64decode(_carried))) as _files:
-    _files.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 has it
-    _files.extractall(_folder)
-sys.path.insert(0, _folder)
-del _carried, _files, _folder'''
 
 
 def single_files(root: Path, check: str) -> dict[Path, str]:

@@ -34,6 +34,28 @@ from ..errors import UserError
 from .check_import import LATER, called_in, guarded
 
 COLUMNS = 88
+CHECK = """# Checks your work. The hidden tests, which decide the points, use other numbers.
+"""
+CHECK_OF_A_HUNT = """# Checks your work. The hidden test, which decides the points, asks the same
+# with the right function in the place of yours.
+"""
+STUCK = """# Stuck? In a cell of your own: hint("{exercise}")
+"""
+CALLED = 'check("{exercise}")'
+DRAWS = "# This code only draws. Click here to read it."
+"""The line of a collapsed cell that JupyterLab shows."""
+TRAINS = "# Yours to change and to run, as often as you like. Marking does not run this cell."
+"""Above what a training cell says."""
+HOW_TO_HAND_IN = "how-to-hand-in"
+"""The id of the last cell."""
+QUESTION = "question-"
+"""The beginning of the id of a written question's cell."""
+_POINTS = re.compile(r"\*\*(Exercise `\w+`: |Question: )?[\d.]+ points?\*\*.*")
+_KNOWN = {"exercise", "written", "locked", "points", "drawing", "training"}
+_METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
 
 
 class NoSolution(Exception):
@@ -120,33 +142,6 @@ def _body(function: ast.FunctionDef) -> Sequence[ast.stmt]:
     if body and ast.unparse(body[0]) == "super().__init__()":
         body = body[1:]
     return body
-
-
-CHECK = """# Checks your work. The hidden tests, which decide the points, use other numbers.
-"""
-CHECK_OF_A_HUNT = """# Checks your work. The hidden test, which decides the points, asks the same
-# with the right function in the place of yours.
-"""
-STUCK = """# Stuck? In a cell of your own: hint("{exercise}")
-"""
-CALLED = 'check("{exercise}")'
-
-DRAWS = "# This code only draws. Click here to read it."
-"""The line of a collapsed cell that JupyterLab shows."""
-TRAINS = "# Yours to change and to run, as often as you like. Marking does not run this cell."
-"""Above what a training cell says."""
-
-HOW_TO_HAND_IN = "how-to-hand-in"
-"""The id of the last cell."""
-QUESTION = "question-"
-"""The beginning of the id of a written question's cell."""
-
-_POINTS = re.compile(r"\*\*(Exercise `\w+`: |Question: )?[\d.]+ points?\*\*.*")
-_KNOWN = {"exercise", "written", "locked", "points", "drawing", "training"}
-_METADATA = {
-    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
-}
 
 
 class BuildError(UserError):

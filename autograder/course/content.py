@@ -29,6 +29,7 @@ OF_EACH_UNIT = (HIDDEN, MISCONCEPTIONS, RIGHT_ANSWERS)
 """The folders in which every unit has a folder of its own."""
 NOTEBOOK = "notebook"
 """The module in solutions/ with the names that the notebooks import and define for the answers."""
+_ENGINE = Path(__file__).resolve().parents[1]
 
 
 def place(kind: str) -> Path:
@@ -66,9 +67,6 @@ def module(name: str) -> ModuleType:
             sys.modules[kind] = package = ModuleType(kind)
             package.__path__ = [str(place(kind))]
     return importlib.import_module(name)
-
-
-_ENGINE = Path(__file__).resolve().parents[1]
 
 
 def unit_digest(unit: str, class_folder: Path | None = None) -> str:

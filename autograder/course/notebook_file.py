@@ -37,6 +37,8 @@ _MOST_NAMES = 1_000
 _DEEPEST_ZIP = 3
 _MOST_IN_ZIP = 20
 """Limit for the notebooks of a zip file that are inspected, the newest first."""
+MAX_FILE_BYTES = 256 << 20
+_CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save it again."
 
 
 @dataclass
@@ -199,10 +201,6 @@ def unpacked(archive: ZipFile, path: str, allowance: Allowance | None = None) ->
 
 def _entry(archive: ZipFile, path: str) -> ZipInfo | None:
     return next((info for info in archive.files if info.filename == path), None)
-
-
-MAX_FILE_BYTES = 256 << 20
-_CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save it again."
 
 
 @dataclass(frozen=True)

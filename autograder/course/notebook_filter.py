@@ -12,6 +12,32 @@ import struct
 
 _SOF = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 """The markers in a JPEG file before its height and width."""
+_OF_NOTEBOOK = {b"nbformat", b"cells"}
+_OF_CELL = {b"cell_type", b"source", b"metadata", b"id", b"attachments"}
+_OF_METADATA = {b"nbgrader", b"autograder"}
+MOST_PICTURES = 12 << 20
+"""Limit for the bytes in base64 of a notebook's inline pictures and attachments together; the rest is cut."""
+CUT = b"!"
+"""Ends a picture that was cut; base64 never contains it."""
+_MOST_PARTS = 8_000_000
+"""Limit for the brackets that are processed one by one, in about 4 seconds. 60 MB of usual outputs have thousands."""
+_LONGEST_NAME = 100
+_QUOTE = ord('"')
+# Repeated groups are atomic, see `course.notebook`.
+_TEXT = rb'[^"\\]*+(?:(?>\\.[^"\\]*+))*+'
+_REST_OF_STRING = re.compile(_TEXT, re.S)
+_PLAIN = rb'[^"\[\]{}]*+'
+_LEAF = rb'(?:"' + _TEXT + rb'"|\[' + _PLAIN + rb"\]|\{" + _PLAIN + rb"\})"
+_TO_BRACKET = re.compile(_PLAIN + rb"(?:(?>" + _LEAF + _PLAIN + rb"))*+", re.S)
+_TO_PART = re.compile(rb'[^"\[\]{}:,]*+')
+_FLAT = rb'[^"\[\]{}]*+(?:(?>"' + _TEXT + rb'"[^"\[\]{}]*+))*+'
+_LINES = re.compile(rb"\[" + _FLAT + rb"\]", re.S)
+"""A list of strings: a cell's text."""
+_ABOUT = re.compile(rb"\{" + _FLAT + rb"\}", re.S)
+"""An object without brackets in it: what nbgrader says of a cell."""
+_NAME = re.compile(rb'[\s,]*+"(\w++)"\s*+:')
+_PICTURE = b";base64,"
+_BASE64 = re.compile(rb"[A-Za-z0-9+/=]*+")
 
 
 def kind_of(content: bytes) -> tuple[str, int]:
@@ -54,35 +80,6 @@ def _of_webp(content: bytes) -> int:
         bits = int.from_bytes(data[1:5], "little")
         return (1 + (bits & 0x3FFF)) * (1 + (bits >> 14 & 0x3FFF))
     return (int.from_bytes(data[6:8], "little") & 0x3FFF) * (int.from_bytes(data[8:10], "little") & 0x3FFF)
-
-
-_OF_NOTEBOOK = {b"nbformat", b"cells"}
-_OF_CELL = {b"cell_type", b"source", b"metadata", b"id", b"attachments"}
-_OF_METADATA = {b"nbgrader", b"autograder"}
-MOST_PICTURES = 12 << 20
-"""Limit for the bytes in base64 of a notebook's inline pictures and attachments together; the rest is cut."""
-CUT = b"!"
-"""Ends a picture that was cut; base64 never contains it."""
-_MOST_PARTS = 8_000_000
-"""Limit for the brackets that are processed one by one, in about 4 seconds. 60 MB of usual outputs have thousands."""
-_LONGEST_NAME = 100
-_QUOTE = ord('"')
-
-# Repeated groups are atomic, see `course.notebook`.
-_TEXT = rb'[^"\\]*+(?:(?>\\.[^"\\]*+))*+'
-_REST_OF_STRING = re.compile(_TEXT, re.S)
-_PLAIN = rb'[^"\[\]{}]*+'
-_LEAF = rb'(?:"' + _TEXT + rb'"|\[' + _PLAIN + rb"\]|\{" + _PLAIN + rb"\})"
-_TO_BRACKET = re.compile(_PLAIN + rb"(?:(?>" + _LEAF + _PLAIN + rb"))*+", re.S)
-_TO_PART = re.compile(rb'[^"\[\]{}:,]*+')
-_FLAT = rb'[^"\[\]{}]*+(?:(?>"' + _TEXT + rb'"[^"\[\]{}]*+))*+'
-_LINES = re.compile(rb"\[" + _FLAT + rb"\]", re.S)
-"""A list of strings: a cell's text."""
-_ABOUT = re.compile(rb"\{" + _FLAT + rb"\}", re.S)
-"""An object without brackets in it: what nbgrader says of a cell."""
-_NAME = re.compile(rb'[\s,]*+"(\w++)"\s*+:')
-_PICTURE = b";base64,"
-_BASE64 = re.compile(rb"[A-Za-z0-9+/=]*+")
 
 
 class TooManyParts(Exception):

@@ -38,6 +38,26 @@ _OF_JAVASCRIPT = {
 """Properties of every object in JavaScript: formgrader's script looks students up by id, and would find these."""
 _LONGEST = 255
 """Limit in bytes of a folder's name on Linux and macOS."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# Without O_NONBLOCK, opening a pipe waits for a writer that never comes.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_MOST_ENTRIES = 100_000
+_MOST_OF_STUDENT = 2_000
+"""Limit for the files in a zip file that a student created."""
+_BYTES_OF_ENTRY = 400
+"""Size of an entry in a zip file's list of files: 46 bytes and the name."""
+_COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+"""The others take an amount of time or memory that a student can choose."""
+_LONGEST_NAME = 240  # bytes; most file systems allow 255
+_DEEPEST = 20
+_ENCRYPTED, _IN_UTF8 = 0x1, 0x800
+_CHUNK = 1 << 18
+_OF_PROGRAMS = ("__MACOSX", ".DS_Store", ".ipynb_checkpoints")
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+    *(ValueError, RuntimeError, LookupError, ArithmeticError),
+)
+"""Exceptions that opening and unpacking a damaged file may raise."""
 
 
 def can_be_id(name: str) -> bool:
@@ -57,11 +77,6 @@ def can_be_id(name: str) -> bool:
 def _kind(character: str) -> str:
     category = unicodedata.category(character)
     return _KINDS.get(character) or _KINDS.get(category) or ("L" if category[0] == "L" else "?")
-
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# Without O_NONBLOCK, opening a pipe waits for a writer that never comes.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class NotAFile(Exception):
@@ -216,25 +231,6 @@ def restore_folder(path: Path) -> None:
     old = sibling(path, "old")
     if old.is_dir() and not os.path.lexists(path):
         old.rename(path)
-
-
-_MOST_ENTRIES = 100_000
-_MOST_OF_STUDENT = 2_000
-"""Limit for the files in a zip file that a student created."""
-_BYTES_OF_ENTRY = 400
-"""Size of an entry in a zip file's list of files: 46 bytes and the name."""
-_COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-"""The others take an amount of time or memory that a student can choose."""
-_LONGEST_NAME = 240  # bytes; most file systems allow 255
-_DEEPEST = 20
-_ENCRYPTED, _IN_UTF8 = 0x1, 0x800
-_CHUNK = 1 << 18
-_OF_PROGRAMS = ("__MACOSX", ".DS_Store", ".ipynb_checkpoints")
-_DAMAGED = (
-    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
-    *(ValueError, RuntimeError, LookupError, ArithmeticError),
-)
-"""Exceptions that opening and unpacking a damaged file may raise."""
 
 
 class BadZip(UserError):

@@ -12,7 +12,7 @@ import torch
 from msgspec.structs import replace
 
 from .. import catalogue, course
-from ..catalogue.signature import short_signature
+from ..catalogue.transcript import short_signature
 from ..course import content, notebook
 from ..course.cells import code_cells, unit_of
 from ..course.written_answers import written_answers
