@@ -24,7 +24,7 @@ from autograder.course import content, settings
 from autograder.pool import grading_pool
 from autograder.pool.process import GradingProcess, GradingRefused
 from autograder.pool.requests import GradeNotebook
-from autograder.sandbox.processes import children
+from autograder.sandbox.client import children
 from autograder.serving import rate_limit
 from autograder.serving.rate_limit import HOUR
 from autograder.serving.work_queue import GradingThreads

@@ -32,7 +32,7 @@ from ..core.operations import (
 )
 from ..graders.budget import OutOfBudget
 from ..graders.collection import Verdict
-from ..sandbox.failures import Crashed, TimedOut
+from ..sandbox.client import Crashed, TimedOut
 from ..tracing.definitions import Definition
 from ..tracing.repair_operators import generic_edits
 from .inverses import Inverse, inverse_edits, inverses

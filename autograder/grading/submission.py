@@ -31,7 +31,7 @@ from ..report import (
     joined,
     without_marks,
 )
-from ..sandbox.failures import SandboxLost
+from ..sandbox.client import SandboxLost
 from ..sandbox.fork_server import ForkServer
 from . import messages, scoring
 from .examiner import Examiner, Finding, candidate_bench
