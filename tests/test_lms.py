@@ -23,9 +23,9 @@ from autograder.gradebook.roster import BadRoster, class_list
 from autograder.gradebook.spreadsheet import as_csv, number, rounded, text, value
 from autograder.lms import grade_tables, import_submissions
 from autograder.lms.feedback_zip import pack
-from autograder.lms.file_names import layout, readings
 from autograder.lms.grade_tables import NoTable, marked_class
 from autograder.lms.import_submissions import import_zip
+from autograder.lms.roster_match import layout, readings
 
 from .recorded_class import UNIT, RecordedClass, hand_in, notebook, opened_gradebook
 

@@ -10,7 +10,7 @@ import typer
 from rich.progress import Progress
 
 from ..course import content
-from ..pool import processors
+from ..pool import grading_pool
 from ..pool.requests import Device
 from ..reports.exports import json_line
 from .console import console, fail, list_names, print_lines, relative_path, remark, results, to_stderr
@@ -48,7 +48,7 @@ def grade(
     section: Section = None,
     markers: Annotated[
         int, typer.Option("--markers", "--workers", min=1, help="Marking processes side by side.")
-    ] = processors.count(),
+    ] = grading_pool.processor_count(),
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose grades would change.")] = False,
     regrade: Annotated[

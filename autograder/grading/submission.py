@@ -36,9 +36,8 @@ from ..sandbox.fork_server import ForkServer
 from . import messages, scoring
 from .examiner import Examiner, Finding, candidate_bench
 from .fault_line import CODE_FAILURES, add_fault_lines
-from .repair_cache import RepairCache
-from .repair_time import RepairTime
-from .repairs import add_repairs
+from .repair_search import RepairTime
+from .repairs import RepairCache, add_repairs
 
 _MOST_CELLS = 5
 _MOST_CHANGES = 3
