@@ -9,8 +9,7 @@ from typing import Any
 from .. import course
 from ..course import notebook
 from ..course.folder import folder
-from ..course.student_id import RULE, can_be_id
-from ..course.submitted_folder import is_one_name
+from ..course.submitted_files import RULE, can_be_id, is_one_name
 from ..errors import UserError
 from ..gradebook import database
 from ..gradebook.course_directory import course_directory

@@ -11,9 +11,9 @@ from nbgrader.api import Assignment, Notebook
 from sqlalchemy import select
 
 from .. import course
-from ..course import digests
+from ..course import content
 from ..course.folder import VARIABLE, folder
-from ..course.submitted_folder import new_folder
+from ..course.submitted_files import new_folder
 from ..errors import UserError
 from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook
@@ -223,7 +223,7 @@ def _refuse_loss(root: Path, unit: str) -> None:
             f"{unit} is graded in {root} already ({students} of the class), and stays as it was given out. For the "
             "new version make another folder: `autograder new-course`."
         )
-    if digests.is_edited(notebook):
+    if content.is_edited(notebook):
         raise NotMade(
             f"{notebook} was changed by hand, and upgrading would lose that. Keep your copy elsewhere, take this file "
             "out, and upgrade again."

@@ -12,9 +12,19 @@ from pathlib import Path
 from .. import course
 from ..course import notebook
 from ..course.cells import is_worked_on, unit_of
-from ..course.notebook_candidates import Allowance, contents, is_of_a_program, notebooks_at, possible, status
-from ..course.notebook_file import NotebookFile, digest_in, read_in, unreadable
-from ..course.submitted_folder import OpenedFolder
+from ..course.notebook_file import (
+    Allowance,
+    NotebookFile,
+    contents,
+    digest_in,
+    is_of_a_program,
+    notebooks_at,
+    possible,
+    read_in,
+    status,
+    unreadable,
+)
+from ..course.submitted_files import OpenedFolder
 from ..gradebook.time_stamp import TIMESTAMP, stamp_in
 
 _NOTHING = "Nothing was handed in."

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
-from ..course import digests
+from ..course import content
 from ..course.settings import Settings
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.course_directory import CourseProblem
@@ -52,7 +52,7 @@ class Writer:
 
     def __post_init__(self) -> None:
         unit = self._work.unit.name
-        self._kit = digests.unit_digest(unit, self._work.root)
+        self._kit = content.unit_digest(unit, self._work.root)
         self._autograded = Autograded(self._work.directory, unit)
 
     def page(self, student: str) -> Path:

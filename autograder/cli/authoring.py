@@ -149,9 +149,8 @@ def _table(outcomes: "list[Outcome]", way: "Way") -> Table:
 
 
 def _write_page(outcomes: "list[Outcome]") -> None:
-    from ..catalogue.golden_record import records
+    from ..catalogue.mutation_record import below_digest, page, records
     from ..catalogue.mutation_report import check_verdicts
-    from ..catalogue.report_page import below_digest, page
     from ..course.folder import folder
 
     checked = list(check_verdicts())

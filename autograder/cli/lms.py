@@ -28,7 +28,7 @@ def import_(
     course_folder: Course = None,
 ) -> None:
     """Copy the submissions in a zip file of Canvas's or Moodle's to where `autograder grade` looks for them."""
-    from ..course.zip_file import ZipFile
+    from ..course.submitted_files import ZipFile
     from ..gradebook.course_directory import CourseProblem, course_directory
     from ..gradebook.course_lock import course_lock
     from ..gradebook.roster import class_list

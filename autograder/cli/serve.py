@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from .. import course
-from ..pool import processors
+from ..pool import grading_pool
 from ..pool.requests import Device, Ready
 from ..reports.exports import json_line
 from .console import print_lines, relative_path, remark, results
@@ -46,7 +46,7 @@ def serve(
     markers: Annotated[
         int,
         typer.Option("--markers", "--workers", min=1, help="Marking processes, one more than may hang at once."),
-    ] = min(processors.count(), _MOST_PROCESSORS) + 1,
+    ] = min(grading_pool.processor_count(), _MOST_PROCESSORS) + 1,
     port: Annotated[
         int | None,
         typer.Option(

@@ -21,7 +21,7 @@ import msgspec
 
 from ..core.connection import ConnectionClosed, read_exactly
 from ..sandbox.confine.confinement import CannotConfine, Confinement, Terms, prepare
-from ..sandbox.confine.resources import WorkerLimits
+from ..sandbox.confine.process import WorkerLimits
 
 Kind = Literal["markdown", "code"]
 Outcome = Literal["formatted", "too slow", "too large", "failed", "unavailable"]

@@ -14,8 +14,7 @@ from urllib.parse import unquote, unquote_to_bytes
 import msgspec
 
 from ..course.notebook import RawCell, RawNotebook, joined
-from ..course.picture_sizes import kind_of
-from ..course.without_outputs import CUT
+from ..course.notebook_filter import CUT, kind_of
 from ..formatting.pictures import DOWNLOADED, LEFT_OUT, SHOWN
 
 PICTURES = "autograder_pictures"

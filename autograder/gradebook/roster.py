@@ -12,8 +12,7 @@ from sqlalchemy.orm import Session
 
 from ..course import settings
 from ..course.notebook import printable
-from ..course.student_id import RULE, can_be_id
-from ..course.submitted_folder import is_one_name
+from ..course.submitted_files import RULE, can_be_id, is_one_name
 from . import database, roster_table
 from .roster_table import BadRoster as BadRoster
 from .roster_table import Line, RosterTable

@@ -21,7 +21,7 @@ from dateutil.tz import gettz
 from nbgrader.exchange.default import ExchangeSubmit
 
 from ..course.notebook import printable
-from ..course.submitted_folder import NotAFile, OpenedFolder, read_up_to
+from ..course.submitted_files import NotAFile, OpenedFolder, read_up_to
 
 TIMESTAMP = "timestamp.txt"
 _LONGEST = 100  # bytes; nbgrader writes 30

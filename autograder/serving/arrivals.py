@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..course.notebook_file import digest_in
-from ..course.submitted_folder import OpenedFolder, new_folder, replace_folder, restore_folder, sibling
+from ..course.submitted_files import OpenedFolder, new_folder, replace_folder, restore_folder, sibling
 from ..gradebook.time_stamp import TIMESTAMP, stamp_at, time_in
 from .file_changes import FileFingerprint
 

@@ -12,7 +12,7 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 from ..classroom.submissions import NotKnownYet, newest_first, newest_of_unit
-from ..course.submitted_folder import OpenedFolder
+from ..course.submitted_files import OpenedFolder
 from ..gradebook.time_stamp import TIMESTAMP
 
 STILL_SECONDS = 0.25

@@ -18,7 +18,7 @@ from ..classroom.batch import GradedSubmission
 from ..classroom.student_folders import Autograded, FeedbackPages
 from ..classroom.submissions import HandIn
 from ..classroom.writer import Writer
-from ..course import digests
+from ..course import content
 from ..course.settings import Settings
 from ..formatting.client import Formatter
 from ..gradebook.class_gradebook import ClassGradebook, Times
@@ -113,7 +113,7 @@ class ServedUnit:
 
     def __post_init__(self) -> None:
         root = self._options.root
-        self._kit = digests.unit_digest(self.name, root)
+        self._kit = content.unit_digest(self.name, root)
         self._pages = ReleasedPages(self.name, root, self._options.show, self._exchange)
         self._retries = Retries(self.name, self._kit)
         submitted = (root / course_directory(root).submitted_directory).resolve()
@@ -226,7 +226,7 @@ class ServedUnit:
         if time.monotonic() - self._kit_read_at < KIT_SECONDS:
             return
         self._kit_read_at = time.monotonic()
-        if digests.current_unit_digest(self.name, self._options.root) != self._kit:
+        if content.current_unit_digest(self.name, self._options.root) != self._kit:
             raise KitChanged
 
     def _new_files(self, work: Assignment) -> tuple[list[_NewFile], float]:

@@ -9,8 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, combinations, pairwise
 
-from .code_view import CodeView, called_name, is_attribute, is_size, is_variable
-from .definitions import Definition, Edit
+from .definitions import CodeView, Definition, Edit, called_name, is_attribute, is_size, is_variable
 
 MOST_EDITS = 2_500
 """Maximum number of edits of one definition. Half of the solutions have fewer than 900."""
