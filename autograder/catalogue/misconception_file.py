@@ -37,16 +37,20 @@ class NotYaml(ValueError):
     """The file cannot be read; `str()` says why, without the file's name."""
 
 
-class _Variant(msgspec.Struct, forbid_unknown_fields=True):
+class Variant(msgspec.Struct, forbid_unknown_fields=True):
+    """Another form of a misconception, with a name of its own and no sentence."""
+
     edit: str | list[str] = []
     each: str | list[str] = []
     answer: str | None = None
     of: str | None = None
 
 
-class _Misconception(_Variant, kw_only=True, forbid_unknown_fields=True):
+class Misconception(Variant, kw_only=True, forbid_unknown_fields=True):
+    """A misconception: its sentence, and the edit or the code that makes it."""
+
     says: str
-    also: dict[str, _Variant] = {}
+    also: dict[str, Variant] = {}
     whatever_weights: bool = False
 
 
@@ -81,7 +85,7 @@ def read_misconceptions(file: Path, unit: str, base: Callable[[str, str], str]) 
         raise EditError(f"{file}: `exercises` should say which exercise these are mistakes in.")
     prefixes = {exercises: ""} if isinstance(exercises, str) else exercises
 
-    def code(variant: _Variant, exercise: str, name: str) -> Code:
+    def code(variant: Variant, exercise: str, name: str) -> Code:
         origin = f"{file}: `{name}`"
         edits = [Edit.parse(one) for one in _list(variant.edit)]
         edits += [Edit.parse(one, everywhere=True) for one in _list(variant.each)]
@@ -101,7 +105,7 @@ def read_misconceptions(file: Path, unit: str, base: Callable[[str, str], str]) 
             raise EditError(f"{file}: `{kind}` is no kind of mistake; the kinds are {', '.join(KINDS)}.")
         for name, fields in written.items():
             try:
-                one = msgspec.convert(fields, _Misconception)
+                one = msgspec.convert(fields, Misconception)
                 if len(one.says) > LONGEST:
                     raise EditError(f"its sentence has {len(one.says)} characters, more than {LONGEST}")
                 for exercise, prefix in prefixes.items():
