@@ -7,14 +7,7 @@
         says: "The sentence for the student."
         edit: weights @ values -> weights.T @ values
 
-- `exercises` may be one name.
-- Without `of`, the solution is edited. A misconception may have an `of` of its own.
-- `edit` may be a list. `each` instead of it changes what occurs more than once, wherever it occurs.
-- `answer` holds the whole code, if an edit would be longer.
-- `also` holds variants: the same misconception made in other code or in another way, if it then behaves otherwise. They
-  have names of their own and no sentence.
-- `whatever_weights: true` says that the sentence is true of each class that behaves alike but for its initial weights:
-  there are many orders in which layers can be created.
+`exercises` may be one name. Without `of`, the solution is edited.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -38,20 +31,28 @@ class NotYaml(ValueError):
 
 
 class Variant(msgspec.Struct, forbid_unknown_fields=True):
-    """Another form of a misconception, with a name of its own and no sentence."""
+    """The code of a misconception: either edits or an answer."""
 
     edit: str | list[str] = []
+    """An edit `old -> new`, or several; each `old` occurs once."""
     each: str | list[str] = []
+    """The same for an `old` that occurs more than once: every occurrence is changed."""
     answer: str | None = None
+    """The whole code, if an edit would be longer."""
     of: str | None = None
+    """The alternative solution that is edited, instead of the file's."""
 
 
 class Misconception(Variant, kw_only=True, forbid_unknown_fields=True):
-    """A misconception: its sentence, and the edit or the code that makes it."""
+    """A misconception: its sentence, its code and its variants."""
 
     says: str
+    """The sentence for the student."""
     also: dict[str, Variant] = {}
+    """Variants by name: the same misconception made in other code or in another way, which behaves otherwise."""
     whatever_weights: bool = False
+    """True if the sentence is also true of classes that differ in their initial weights only: there are many orders in
+    which layers can be created."""
 
 
 class _Loader(yaml.CSafeLoader):

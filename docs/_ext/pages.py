@@ -22,12 +22,13 @@ NAVIGATION = {
     "index": {
         "Tutorials": [f"/{unit}" for unit in UNITS],
         "How-to guides": ["/docs/student", "/docs/instructor", "For authors </CONTRIBUTING>"],
-        "Reference": [*(f"/{name}" for name in REFERENCE), "/docs/matrix", "/docs/source_documents"],
+        "Reference": [*(f"/{name}" for name in REFERENCE), "/docs/matrix", "/docs/source_documents", "/CHANGELOG"],
         "Explanation": ["/docs/design", "/docs/finding_mistakes", "/docs/security", "/docs/performance"],
     },
     "docs/instructor": {"": [f"/docs/{name}" for name in INSTRUCTORS]},
     "docs/automation": {"": ["/deploy/*"]},
     "docs/design": {"": ["/docs/design/*"]},
+    "docs/performance": {"": ["/docs/performance_history", "/docs/figures/*"]},
     "docs/security": {"": ["/SECURITY"]},
 }
 """The pages below a page in the navigation, group by group."""
