@@ -228,7 +228,9 @@ def directive(kind: str, signature: str, text: str, fence: str = "```") -> str:
 
 def contracts() -> str:
     """Return the page of the modules that hidden tests import."""
-    text = "# For authors of tests\n\n[Hidden tests](../docs/design/hidden_tests.md) explains how they are used.\n"
+    text = (
+        "# Contracts and assertions\n\nHidden tests import these names; [an example](../docs/design/hidden_tests.md).\n"
+    )
     for module in TEST_AUTHORS:
         intro = ast.get_docstring(parsed(module)) or ""
         text += f"\n## autograder.{module}\n\n```{{py:module}} autograder.{module}\n```\n\n{intro}\n\n"
