@@ -47,7 +47,10 @@ def grade(
     id_column: IdColumn = None,
     section: Section = None,
     markers: Annotated[
-        int, typer.Option("--markers", "--workers", min=1, help="Marking processes side by side.")
+        int,
+        typer.Option(
+            "--markers", "--workers", min=1, show_default="one a processor", help="Grading processes side by side."
+        ),
     ] = grading_pool.processor_count(),
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose grades would change.")] = False,
