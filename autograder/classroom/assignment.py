@@ -12,7 +12,7 @@ from ..course.folder import folder
 from ..course.student_id import RULE, can_be_id
 from ..course.submitted_folder import is_one_name
 from ..errors import UserError
-from ..gradebook import database
+from ..gradebook import database, reweights
 from ..gradebook.course_directory import course_directory
 from ..gradebook.roster import ROSTER, Enrolled, Roster, class_list
 from .submissions import HandIn, Newest, Submissions
@@ -42,6 +42,7 @@ class Assignment:
     """A unit as one class submitted it."""
 
     unit: course.Unit
+    """The unit with the points that its exercises count."""
     root: Path
     directory: Any
     """The course as nbgrader has it, with its settings."""
@@ -111,7 +112,7 @@ def assignment(
             f"and nobody is on a roster in {root / ROSTER}."
         )
     return Assignment(
-        unit,
+        reweights.reweighted_unit(unit, reweights.of_class(directory, unit_name)),
         root,
         directory,
         submitted,

@@ -25,6 +25,7 @@ _MODULES = {
     "new-course": "classroom",
     "new-exercise": "authoring",
     "report": "classroom",
+    "reweight": "reweight",
     "serve": "serve",
     "slides": "slides",
     "upgrade-course": "classroom",

@@ -124,7 +124,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         questions = {name for name in work.unit.points if not name.startswith(course.CHECK_PREFIX)}
         digest = digests.unit_digest(self._unit, work.root)
         self._terms = Terms(self._unit, digest, "cuda" if self._is_gpu else "cpu", settings)
-        self._expected = Expected(work.unit, self._terms, frozenset(questions))
+        self._expected = Expected(course.unit(self._unit, work.root), self._terms, frozenset(questions))
         self._queue = WorkQueue(self._hand_ins)
         self._workers: dict[str, ClusterWorker] = {}
         self._validated: list[ClusterWorker] = []
