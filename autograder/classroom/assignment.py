@@ -3,6 +3,8 @@
 import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,10 @@ from ..course.submitted_folder import is_one_name
 from ..errors import UserError
 from ..gradebook import database, reweights
 from ..gradebook.course_directory import course_directory
+from ..gradebook.extensions import due_dates
 from ..gradebook.roster import ROSTER, Enrolled, Roster, class_list
+from ..gradebook.time_stamp import StampFormat
+from . import groups
 from .submissions import HandIn, Newest, Submissions
 
 _TOO_LONG = (
@@ -118,13 +123,27 @@ def assignment(
         submitted,
         submissions,
         students,
-        [submissions.hand_in(student.id) for student in students],
+        _hand_ins(students, roster, submissions, directory, unit_name),
         refused,
         submissions.passed_over({*course.unit_names(), *listed.assignments}),
         [student.id for student in new if listed.file and not reasons[student.id]],
         roster,
         section,
     )
+
+
+def _hand_ins(
+    students: list[Enrolled], roster: Roster, submissions: Submissions, directory: Any, unit: str
+) -> list[HandIn]:
+    """Return the submission that counts for each student: the student's own, or one of the student's group."""
+    own, due = cache(submissions.hand_in), due_dates(directory, unit)
+    stamps = StampFormat.of_course(directory)
+
+    @cache
+    def time(hand_in: HandIn) -> datetime | None:
+        return stamps.read(submissions.digest(hand_in)[1]).utc
+
+    return [groups.of_member(one.id, roster.group_of(one.id), own, time, due(one.id)) for one in students]
 
 
 def _why_not(name: str, known: Collection[str], folders: list[str], gradebook: database.Database) -> str:

@@ -203,7 +203,7 @@ class Writer:
                     origin.kit == self._kit
                     # No torch was needed, or it was any build of this version.
                     and origin.torch.partition("+")[0] in ("", version("torch").partition("+")[0])
-                    and report.notebook == f"{hand_in.student}/{self._work.unit.name}/{in_utf8(hand_in.notebook)}"
+                    and report.notebook == f"{hand_in.folder}/{self._work.unit.name}/{in_utf8(hand_in.notebook)}"
                 )
             )
             and (required.require not in ("A", "B") or origin.isolation == required.require)

@@ -237,7 +237,7 @@ class ServedUnit:
             student = hand_in.student
             if hand_in.notebook is None or student in self._in_progress:
                 continue
-            fingerprint = FileFingerprint.of(work.submitted / student / self.name, hand_in.notebook)
+            fingerprint = FileFingerprint.of(work.submitted / hand_in.folder / self.name, hand_in.notebook)
             waiting, waits = self._waiting.get(student, (None, None))
             if self._finished.get(student) == fingerprint or (waiting == fingerprint and waits and not waits.is_over):
                 continue
