@@ -135,7 +135,7 @@ def _summary(result: "ClassResult", class_report: str) -> Iterator[str]:
     if unchanged := sum(not row.is_new and not row.updates for row in result.rows):
         yield f"Unchanged since they were graded, and left alone: {unchanged}. `--regrade` grades them again."
     if updated := sum(bool(row.updates) for row in result.rows):
-        yield f"Late penalty or roster entry changed, without grading again: {updated}."
+        yield f"Points, late penalty or roster entry changed, without grading again: {updated}."
     if waiting := result.marks.waiting:
         yield f"Answers for a person to read, in formgrader: {waiting}. Until then they count 0."
     for unit, students in result.outdated.items():
