@@ -11,8 +11,7 @@ from .. import output_files
 from ..course import content
 from ..course.folder import folder
 from ..course.settings import load
-from . import new_exercise as templates
-from .new_exercise import NotBegun, files_of_unit, read_text
+from .new_exercise import UNIT_SOLUTIONS, UNIT_TEXT, NotBegun, files_of_unit, read_text
 
 _CELL = re.compile(r"^# %%", re.M)
 _BOX = re.compile(r"# %% \[markdown\]\n# <details><summary>What is tested</summary>")
@@ -64,8 +63,8 @@ def remove_exercise(unit: str, name: str) -> Removal:
             after[path] = after[path] if any(_definitions(after[path], path)) else ""
     words = {"unit": unit, "check": load().check}
     begun = {
-        text_file: templates.UNIT_TEXT.substitute(words),
-        solutions_file: templates.UNIT_SOLUTIONS.substitute(words),
+        text_file: UNIT_TEXT.substitute(words),
+        solutions_file: UNIT_SOLUTIONS.substitute(words),
     }
     if all(after.get(path) == text for path, text in begun.items()):
         after |= dict.fromkeys(begun, "")
