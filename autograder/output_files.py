@@ -13,7 +13,7 @@ from .errors import UserError
 
 _MODE = 0o644
 _MOST_BYTES = 200
-"""Bytes of the file's name that the partial file's name repeats. A folder allows names of 255 bytes."""
+"""Maximum number of bytes of a file's name in its partial file's name. A folder allows names of 255 bytes."""
 
 
 class NotWritable(UserError):
@@ -68,7 +68,7 @@ def write(contents: Mapping[Path, bytes], mode: int | None = None, *, makes_fold
 
 @contextmanager
 def opened(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
-    """Open a file to write. It takes its place when the block ends; if the block raises, what was there stays.
+    """Open a file to write. It replaces that at `path` when the block ends; if the block raises, nothing is replaced.
 
     Raise NotWritable as `write` does.
     """

@@ -28,7 +28,7 @@ NOT_WRITTEN = "Nothing is written in the cell"
 USES_WRONG = "It uses your"
 """Beginning of the message on an exercise that calls another one that is not right."""
 _TOLERANCE = 1e-3
-"""Relative difference of two sums over numbers that differ by rounding."""
+"""Relative difference of two sums that rounding may cause."""
 
 
 class TestReport(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class TestReport(msgspec.Struct, frozen=True):
 
     name: str
     outcome: TestOutcome
-    """withheld: passed, but gives points only once a result is right that is not one of the examples."""
+    """withheld: passed, but gives points only if a test of hidden values passes."""
     points: float
     message: str
     """The test's statement and, if it failed, the observed result."""
@@ -70,7 +70,7 @@ class Diagnosis(Mistake, frozen=True):
 
 
 class FaultLocation(msgspec.Struct, frozen=True):
-    """The lines where an answer goes wrong on one case that is drawn for display."""
+    """The lines at which an answer goes wrong, in a call whose numbers are released to students."""
 
     lines: list[int]
     """Lines of the cell that defines the exercise: one, two that do not fit each other, or up to three to choose
@@ -89,16 +89,16 @@ class Change(msgspec.Struct, frozen=True):
     subject: str
     """The changed thing, in words: "a number", "an argument that is missing"."""
     before: str
-    """The line as it is; empty if there would be a line more."""
+    """The line before the change; empty if the change adds a line."""
     after: str
-    """The line as it would be; empty if there would be a line less."""
+    """The line after the change; empty if the change removes a line."""
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """Changes of the student's own code with which more hidden tests pass and none fails that passed: it was tried."""
+    """Changes of the student's own code, tried out, with which more hidden tests pass and no passed one fails."""
 
     changes: list[Change]
-    """All of them together are needed."""
+    """Changes that are needed all together."""
     still_failed: list[str] = []
     """Hidden tests that fail with the changes too. Empty: the exercise earns all points."""
     remaining: Mistake | None = None
@@ -134,9 +134,9 @@ class ExerciseReport(msgspec.Struct, frozen=True):
     behaviour: Behaviour | None = None
     """Summary of a failed answer's behaviour, if no known misconception explains it."""
     repairs: list[Repair] = []
-    """Each one suffices; only for an answer whose behaviour no known misconception explains."""
+    """Repairs, each of which suffices; only for an answer whose behaviour no known misconception explains."""
     note: str = ""
-    """Message: cells that changed the answer's names after its check, and the moment that is graded."""
+    """Message on cells that changed the answer's names after its check, and on the moment that is graded."""
 
     @property
     def mistakes(self) -> list[Mistake]:

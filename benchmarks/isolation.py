@@ -21,7 +21,7 @@ from autograder.course.cells import filled_in
 from autograder.course.settings import Isolation, load
 from autograder.pool.process import GradingProcess
 from autograder.sandbox import isolation
-from autograder.sandbox.confine import confinement, resources, system_calls
+from autograder.sandbox.confine import confinement, process
 from autograder.sandbox.confine.confinement import Level
 
 from .cpu_time import of_tree
@@ -50,15 +50,15 @@ def levels(rounds: int) -> dict[str, list[float]]:
 def layers(rounds: int) -> dict[str, list[float]]:
     """CPU seconds that each layer takes in a newly forked process, by its name."""
     limits = load().limits.worker
-    program = system_calls.compile_filter(cuda=False)
+    program = confinement.compile_filter(cuda=False)
     readable = isolation.readable()
     confinement.landlock_version()  # imports what the fork server imports before it forks
     with tempfile.TemporaryDirectory() as scratch:
         steps: dict[str, Callable[[], None]] = {
             "fork alone": lambda: None,
-            "rlimits": lambda: resources.limit(limits, cuda=False, counts_threads=False),
+            "rlimits": lambda: process.limit(limits, cuda=False, counts_threads=False),
             "Landlock": lambda: confinement.restrict_files(readable, scratch),
-            "seccomp": lambda: system_calls.load(program, os.getpid()),
+            "seccomp": lambda: confinement.load_filter(program, os.getpid()),
         }
         return {name: [_in_a_fork(step) for _ in range(rounds)] for name, step in steps.items()}
 

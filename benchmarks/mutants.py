@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from autograder import catalogue, course
-from autograder.catalogue.edit import strip_annotations
+from autograder.catalogue.candidate import strip_annotations
 from autograder.core.edit_trials import OverLimit, cpu_limit
 from autograder.course.cells import filled_in
 from autograder.graders.collection import collect

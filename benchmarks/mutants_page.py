@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from autograder.catalogue.report_page import table
+from autograder.catalogue.mutation_record import table
 from tests import REPOSITORY
 from tests.located.edits import EditedAnswer
 

@@ -21,8 +21,8 @@ from typing import Any
 import torch
 
 from autograder import catalogue, course
-from autograder.catalogue.edit import strip_annotations
-from autograder.catalogue.report_page import table
+from autograder.catalogue.candidate import strip_annotations
+from autograder.catalogue.mutation_record import table
 from autograder.catalogue.transcript import LazyTranscript, Trace
 from autograder.core.edit_trials import OverLimit, cpu_limit
 from autograder.graders.collection import collect

@@ -17,7 +17,7 @@ from nbgrader.utils import notebook_hash
 
 from autograder import catalogue
 from autograder.course.cells import filled_in
-from autograder.sandbox.processes import children
+from autograder.sandbox.client import children
 
 UNIT = "dot_product_attention"
 STUDENTS, AT_ONCE = 200, 20

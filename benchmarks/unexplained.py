@@ -17,7 +17,7 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue import Candidate, can_be_combined, combined
-from autograder.catalogue.pairs import Pairs
+from autograder.catalogue.diagnosis import Pairs
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
 from autograder.graders.collection import collect

@@ -14,7 +14,7 @@ from pathlib import Path
 import dask
 
 from autograder.cluster.connection import Address
-from autograder.sandbox.processes import threads
+from autograder.sandbox.client import threads
 from tests import REPOSITORY
 
 _PROGRAM = str(Path(sys.executable).with_name("dask"))

@@ -6,7 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-from autograder.sandbox.processes import children
+from autograder.sandbox.client import children
 
 
 def runs(pid):

@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from autograder import catalogue
-from autograder.sandbox.worker.snapshots import Snapshots
+from autograder.sandbox.worker.cells import Snapshots
 
 from . import typed
 

@@ -9,8 +9,7 @@ from autograder.core.arguments import Arguments
 from autograder.core.operations import Call, KindOf
 from autograder.graders import transcript_cache
 from autograder.graders.transcript_cache import TranscriptCache
-from autograder.sandbox.client import Response
-from autograder.sandbox.failures import TimedOut
+from autograder.sandbox.client import Response, TimedOut
 from autograder.sandbox.worker.protocol import Frame
 from tests.typed import solved
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.catalogue.misconception_file import read_yaml
+from autograder.catalogue.known_answers import read_yaml
 from tests import REPOSITORY, files, forked_command
 
 UNIT = "normalisation"

@@ -20,18 +20,17 @@ from packaging.requirements import Requirement
 
 from autograder import catalogue, course
 from autograder.build import course_files
-from autograder.build.solution_cell import COLUMNS, solution_cell, written_answers
-from autograder.build.source_notebook import BuildError, source_notebook
+from autograder.build.source_notebook import COLUMNS, BuildError, solution_cell, source_notebook, written_answers
 from autograder.build.up_to_date import is_up_to_date
 from autograder.course import units
-from autograder.course.digests import notebook_digest
+from autograder.course.content import notebook_digest
 from autograder.course.notebook import joined
 from autograder.course.settings import HandingIn, load
 from autograder.gradebook.course_directory import nbgrader_api
 from autograder.graders.collection import collect
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.reference_trace import packed_numbers
-from autograder.grading.release_misconceptions import released_misconceptions, signatures
+from autograder.grading.release_data import released_misconceptions, signatures
 from autograder.pool.process import GradingProcess, GradingRefused
 from autograder.student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, packed_unit
 from autograder.student_check.written_values import pack_numbers, shorten_steps

@@ -10,8 +10,8 @@ import pytest
 
 from autograder import catalogue, course
 from autograder.catalogue import Candidate, Code, Edit, EditError, can_be_combined, combined, moved
-from autograder.catalogue.edit import edited, strip_annotations
-from autograder.catalogue.misconception_file import read_misconceptions
+from autograder.catalogue.candidate import edited, strip_annotations
+from autograder.catalogue.known_answers import read_misconceptions
 
 TEXT = """\
 def scaled(scores, d_k):

@@ -21,7 +21,7 @@ from autograder.cli.options import marking_at
 from autograder.cluster.cluster_run import ClusterRun
 from autograder.cluster.connection import Address
 from autograder.cluster.messages import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
-from autograder.course import digests, settings
+from autograder.course import content, settings
 from autograder.gradebook.course_directory import CourseProblem
 from autograder.pool.process import GradingRefused
 from autograder.pool.requests import GradeNotebook
@@ -264,7 +264,7 @@ def test_a_cluster_run_resumes_after_an_end_before_a_file_or_commit(with_two, cl
 
 @pytest.fixture(scope="module")
 def expected():
-    terms = Terms(UNIT, digests.unit_digest(UNIT), "cpu", settings.load())
+    terms = Terms(UNIT, content.unit_digest(UNIT), "cpu", settings.load())
     return Expected(course.unit(UNIT), terms, frozenset({"why_softmax"}))
 
 

@@ -17,7 +17,7 @@ from autograder.core.operations import Build, Call, NamedParameters
 from autograder.core.packing import Tensors, round_trip
 from autograder.graders.budget import MAX_RESPONSE_BYTES, ResponseBudget
 from autograder.graders.sandboxed import SandboxedNotebook
-from autograder.sandbox.failures import Crashed, TimedOut
+from autograder.sandbox.client import Crashed, TimedOut
 from tests import REPOSITORY
 
 from . import sampling

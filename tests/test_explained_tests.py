@@ -4,7 +4,7 @@ import msgspec
 
 from autograder.catalogue import Candidate
 from autograder.catalogue.behaviour import Behaviour, Misconception
-from autograder.catalogue.explained_tests import diagnose_by_tests
+from autograder.catalogue.diagnosis import diagnose_by_tests
 from autograder.catalogue.transcript import Trace
 from autograder.core.arguments import Arguments
 from autograder.core.operations import Call

@@ -23,12 +23,12 @@ def refuses(*args, **kwargs):
     raise SystemExit("a gradient was asked for")
 
 torch.autograd._engine_run_backward = torch.autograd.graph._engine_run_backward = refuses
-from autograder.sandbox.worker import warm_up
+from autograder.sandbox.worker import fork_loop
 from autograder.sandbox.worker.cells import Notebook
 
 notebook = Notebook({CHECK!r})
-warm_up.prepare_for_one(notebook, cuda=True)
-warm_up.prepare_for_many(warm_up.LazyModule("matplotlib.pyplot"), notebook, cuda=True)
+fork_loop.prepare_for_one(notebook, cuda=True)
+fork_loop.prepare_for_many(fork_loop.LazyModule("matplotlib.pyplot"), notebook, cuda=True)
 """
 
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from autograder.build import lesson_file
 from autograder.build.check_import import guarded
-from autograder.build.release_files import readme
-from autograder.build.single_file import single_file
+from autograder.build.release_files import readme, single_file
 from autograder.build.source_notebook import BuildError, source_notebook
 from autograder.classroom.class_folder import new_course
 from autograder.course.cells import filled_in

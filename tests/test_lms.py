@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from autograder import course
 from autograder.cli.console import command_errors
 from autograder.cli.lms import export, feedback_zip, import_
-from autograder.course.zip_file import BadZip, NotTaken, ZipFile, path_within
+from autograder.course.submitted_files import BadZip, NotTaken, ZipFile, path_within
 from autograder.gradebook import marks, roster
 from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.roster import BadRoster, class_list
 from autograder.gradebook.spreadsheet import as_csv, number, rounded, text, value
 from autograder.lms import grade_tables, import_submissions
 from autograder.lms.feedback_zip import pack
-from autograder.lms.file_names import layout, readings
 from autograder.lms.grade_tables import NoTable, marked_class
 from autograder.lms.import_submissions import import_zip
+from autograder.lms.roster_match import layout, readings
 
 from .recorded_class import UNIT, RecordedClass, hand_in, notebook, opened_gradebook
 

@@ -9,8 +9,8 @@ from functools import cache
 import pytest
 
 from autograder import catalogue, course
-from autograder.catalogue import report_page
-from autograder.catalogue.golden_record import is_whole, name_of, outcome_line, whole
+from autograder.catalogue import mutation_record
+from autograder.catalogue.mutation_record import is_whole, name_of, outcome_line, whole
 from autograder.catalogue.mutation_report import Outcome, check_verdict, entries, outcome
 from autograder.pool.process import GradingProcess
 from autograder.student_check.unit_data import EXAMPLES
@@ -95,7 +95,7 @@ def test_the_check_and_the_grade_agree_on_the_tests_that_both_try(unit):
 
 
 def test_the_page_is_about_what_is_there_now():
-    assert report_page.digest_in(PAGE.read_text()) == report_page.digest(), (
+    assert mutation_record.digest_in(PAGE.read_text()) == mutation_record.digest(), (
         "Graders, known answers or what is released have changed since all were tried: run `make search`."
     )
 

@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from nbgrader.api import Gradebook
 
 from autograder import course
-from autograder.course import digests
+from autograder.course import content
 from autograder.gradebook import records
 from autograder.gradebook.clean_notebook import PUT_BACK
 from autograder.nbgrader_plugin.autograding import RecordReport
@@ -151,7 +151,7 @@ def test_the_whole_report_lies_beside_the_mark(graded):
     assert report["score"] == 33.09
     assert (report["isolation"], report["device"]) == ("A", "cpu")
     assert report["submission"] == sha256((CLASS / "chiara" / UNIT / f"{UNIT}.ipynb").read_bytes()).hexdigest()
-    assert report["kit"] == digests.unit_digest(UNIT)
+    assert report["kit"] == content.unit_digest(UNIT)
     assert report["torch"].startswith("2.")
     assert "CRC-32 of the grader's name" in report["cases"]
     assert report["notebook"] == f"chiara/{UNIT}/{UNIT}.ipynb"

@@ -7,7 +7,7 @@ import pytest
 
 from autograder.course import notebook
 from autograder.course.notebook_file import read_at
-from autograder.course.without_outputs import MOST_PICTURES
+from autograder.course.notebook_filter import MOST_PICTURES
 
 from .typed import solved
 

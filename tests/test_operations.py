@@ -30,7 +30,7 @@ from autograder.core.operations import (
     Train,
 )
 from autograder.graders.decoding import Answer, decode
-from autograder.sandbox.failures import Crashed
+from autograder.sandbox.client import Crashed
 from autograder.sandbox.worker import protocol
 from autograder.sandbox.worker import request_loop as worker
 

@@ -13,7 +13,7 @@ import pytest
 from rich.table import Table
 from typer.testing import CliRunner
 
-from autograder.build import single_file
+from autograder.build import release_files
 from autograder.classroom.preview import Change
 from autograder.cli import app, options, result_files
 from autograder.cli import console as cli_console
@@ -113,10 +113,10 @@ def test_the_report_checks_all_of_its_files_before_it_writes_one(precious):
 
 
 def test_single_files_replace_no_link(precious, monkeypatch):
-    monkeypatch.setattr(single_file, "folder", lambda: precious)
+    monkeypatch.setattr(release_files, "folder", lambda: precious)
     (precious / "unit.ipynb").symlink_to("precious")
     with pytest.raises(NotWritable, match="is a link"):
-        single_file.write({Path("unit.ipynb"): "precious"})  # which it would lead to already
+        release_files.write_single_files({Path("unit.ipynb"): "precious"})  # which it would lead to already
     assert (precious / "precious").read_text() == "precious"
 
 

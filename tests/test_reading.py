@@ -20,8 +20,8 @@ from autograder import course
 from autograder.classroom.submissions import HandIn, Submissions
 from autograder.course import notebook
 from autograder.course.notebook_file import read_at
-from autograder.course.submitted_folder import OpenedFolder
-from autograder.course.without_outputs import TooManyParts, WithoutOutputs
+from autograder.course.notebook_filter import TooManyParts, WithoutOutputs
+from autograder.course.submitted_files import OpenedFolder
 from tests import RELEASE, REPOSITORY
 
 from . import forked_command, sampling, swapping

@@ -26,8 +26,8 @@ from autograder.graders.collection import collect
 from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.grading.examiner import Examiner
 from autograder.grading.inverses import inverse_edits, inverses
-from autograder.grading.repair_cache import RepairCache
-from autograder.grading.repair_time import MAX_EXERCISE_SECONDS, MAX_SECONDS, RepairTime
+from autograder.grading.repair_search import MAX_EXERCISE_SECONDS, MAX_SECONDS, RepairTime
+from autograder.grading.repairs import RepairCache
 from autograder.grading.unexplained_answer import UnexplainedAnswer
 from autograder.pool.requests import FindRepairs, GradeNotebook
 from autograder.report import Behaviour

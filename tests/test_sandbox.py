@@ -30,10 +30,9 @@ from autograder.graders.budget import Budget
 from autograder.graders.decoding import Value
 from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.pool.process import GradingProcess, GradingRefused
-from autograder.sandbox import isolation, processes
-from autograder.sandbox.client import Worker
+from autograder.sandbox import client, isolation
+from autograder.sandbox.client import Crashed, TimedOut, Worker
 from autograder.sandbox.confine import scratch
-from autograder.sandbox.failures import Crashed, TimedOut
 from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
 from autograder.sandbox.worker import protocol
@@ -340,7 +339,7 @@ def test_memory_is_seen_though_the_first_thread_has_ended():
         assert process.stdout.readline() == "holds\n"
         while "Z" not in Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]:
             time.sleep(0.01)
-        assert processes.memory(process.pid) >= 64 << 20
+        assert client.memory(process.pid) >= 64 << 20
         process.kill()
 
 
@@ -666,7 +665,7 @@ def test_the_kernel_keeps_files_to_their_limits(fills, level, fork_server):
 WITHOUT_NAMESPACES = """
 import sys
 from autograder.sandbox.launch import launch
-from autograder.sandbox.failures import Crashed
+from autograder.sandbox.client import Crashed
 from autograder.sandbox.fork_server import ForkServer
 from autograder.course.settings import load
 with ForkServer(launch("B", load().limits, cuda=False)) as parent:

@@ -20,11 +20,11 @@ from autograder.classroom.batch import LocalGrading
 from autograder.cluster import worker as cluster_worker
 from autograder.cluster.messages import Done as DoneOnWorker
 from autograder.cluster.messages import Task, Terms
-from autograder.course import digests, settings
+from autograder.course import content, settings
 from autograder.pool import grading_pool
 from autograder.pool.process import GradingProcess, GradingRefused
 from autograder.pool.requests import GradeNotebook
-from autograder.sandbox.processes import children
+from autograder.sandbox.client import children
 from autograder.serving import rate_limit
 from autograder.serving.rate_limit import HOUR
 from autograder.serving.work_queue import GradingThreads
@@ -241,7 +241,7 @@ def dask_worker(monkeypatch, tmp_path):
 
 
 def test_on_a_cluster_the_end_of_a_process_costs_only_its_submission(dask_worker, monkeypatch):
-    terms = Terms(UNIT, digests.unit_digest(UNIT), "cpu", UNISOLATED)
+    terms = Terms(UNIT, content.unit_digest(UNIT), "cpu", UNISOLATED)
     submissions = [GradeNotebook(str(n), its, UNIT, f"digest {n}") for n, its in enumerate((deadly(), notebook()))]
     task = msgspec.json.encode(Task(terms, submissions))
     done = msgspec.json.decode(cluster_worker.grade(task), type=DoneOnWorker)
@@ -264,7 +264,7 @@ def test_on_a_cluster_the_end_of_a_process_costs_only_its_submission(dask_worker
 
 def test_on_a_cluster_an_idle_process_ends_and_another_starts(dask_worker, monkeypatch):
     monkeypatch.setattr(cluster_worker, "IDLE_SECONDS", 0.2)
-    terms = Terms(UNIT, digests.unit_digest(UNIT), "cpu", UNISOLATED)
+    terms = Terms(UNIT, content.unit_digest(UNIT), "cpu", UNISOLATED)
     submission = GradeNotebook("0", notebook(), UNIT)
     with cluster_worker.cached_pool.process(terms) as pool:
         first = pool.running(0)

@@ -10,7 +10,7 @@ from autograder.classroom.submissions import HandIn, Read
 from autograder.cluster import cluster_run, worker
 from autograder.cluster.cluster_run import ClusterRun, WorkQueue
 from autograder.cluster.messages import Able, Done
-from autograder.course import digests, settings
+from autograder.course import content, settings
 from autograder.course.notebook_file import NotebookFile
 from autograder.report import without_marks
 
@@ -77,7 +77,7 @@ class Connection:
 
 
 def test_whoever_provokes_answers_that_are_not_valid_costs_no_more_than_three_workers(monkeypatch):
-    connection = Connection(Able("cpu", "A", [], digests.unit_digest(UNIT), worker.version("torch")))
+    connection = Connection(Able("cpu", "A", [], content.unit_digest(UNIT), worker.version("torch")))
     monkeypatch.setattr(cluster_run, "connected", lambda scheduler: nullcontext(connection))
     work = SimpleNamespace(
         unit=course.unit(UNIT), root=None,

@@ -10,7 +10,7 @@ import pytest
 
 from autograder import course
 from autograder.build.check_import import guarded
-from autograder.build.single_file import single_file, single_files, write
+from autograder.build.release_files import single_file, single_files, write_single_files
 from autograder.build.source_notebook import BuildError
 from autograder.course.cells import CARRIED
 from autograder.course.notebook import parse
@@ -58,14 +58,14 @@ def test_what_is_kept_of_it_is_a_sentence():
 
 
 def test_single_files_are_written_again_only_where_they_changed(tmp_path, monkeypatch):
-    monkeypatch.setattr("autograder.build.single_file.folder", lambda: tmp_path)
+    monkeypatch.setattr("autograder.build.release_files.folder", lambda: tmp_path)
     shutil.copytree(RELEASE / UNIT, tmp_path / "release" / UNIT)
     texts = single_files(tmp_path, "attention_check")
-    (path,) = write(texts)
+    (path,) = write_single_files(texts)
     assert path.as_posix() == f"single_file/{UNIT}.ipynb"
-    assert write(single_files(tmp_path, "attention_check")) == []
+    assert write_single_files(single_files(tmp_path, "attention_check")) == []
     (tmp_path / path).write_text("{}")
-    assert write(texts) == [path]
+    assert write_single_files(texts) == [path]
     with pytest.raises(
         BuildError, match="no cell imports the check; begin a line of one with `from layers_check import"
     ):

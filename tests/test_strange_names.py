@@ -18,7 +18,7 @@ from autograder import course
 from autograder.classroom.assignment import NothingToGrade, assignment
 from autograder.classroom.submissions import Submissions
 from autograder.cli.console import printable
-from autograder.course.student_id import can_be_id
+from autograder.course.submitted_files import can_be_id
 from autograder.gradebook import roster
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api

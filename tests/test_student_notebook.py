@@ -17,7 +17,7 @@ from nbclient.exceptions import CellExecutionError
 from nbgrader.utils import determine_grade
 
 from autograder import catalogue, course
-from autograder.build.single_file import single_file
+from autograder.build.release_files import single_file
 from autograder.course.cells import filled_in
 from autograder.student_check.unit_data import LESSON
 from tests import RELEASE, released_data

@@ -11,8 +11,8 @@ from autograder import course
 from autograder.build.source_notebook import TRAINS, BuildError, source_notebook
 from autograder.course.cells import code_cells, filled_in
 from autograder.course.notebook import joined, parse
+from autograder.course.notebook_filter import WithoutOutputs
 from autograder.course.settings import load
-from autograder.course.without_outputs import WithoutOutputs
 from autograder.gradebook.clean_notebook import clean, without_put_back
 from autograder.gradebook.course_directory import nbgrader_api
 from autograder.pool.process import GradingProcess

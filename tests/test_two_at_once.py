@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from autograder.catalogue import Candidate
-from autograder.catalogue import pairs as searching
+from autograder.catalogue import diagnosis as searching
 from autograder.catalogue.behaviour import Behaviour, Misconception
-from autograder.catalogue.pairs import Pairs
+from autograder.catalogue.diagnosis import Pairs
 from autograder.catalogue.transcript import Trace
 from autograder.core.arguments import Arguments
 from autograder.core.edit_trials import OverLimit, cpu_limit

@@ -17,7 +17,7 @@ from autograder.classroom.submissions import Submissions
 from autograder.course import notebook
 from autograder.course.cells import CARRIED
 from autograder.course.notebook_file import read_at
-from autograder.course.submitted_folder import OpenedFolder
+from autograder.course.submitted_files import OpenedFolder
 from autograder.serving.file_changes import FileFingerprint
 from tests import RELEASE
 

@@ -11,7 +11,7 @@ from typing import Any
 import nbformat
 
 from .. import course, output_files
-from ..course import content, digests
+from ..course import content
 from ..course.folder import folder
 from ..course.settings import load
 from ..pool.process import GradingProcess
@@ -27,17 +27,20 @@ from ..student_check.unit_data import (
     packed_unit,
     zip_file,
 )
-from . import lesson_file, single_file
+from . import lesson_file
 from .new_exercise import left_to_write
 from .release_files import (
     ASSISTANTS,
     README,
     REQUIREMENTS,
+    SINGLE_FILES,
     facade,
     for_assistants,
     modules,
     readme,
     requirements,
+    single_files,
+    write_single_files,
     zipped_modules,
 )
 from .source_notebook import BuildError, points_of, source_notebook
@@ -70,7 +73,7 @@ def changed_units() -> list[str]:
     names = [text.stem for text in _texts(())]
     if built.keys() - set(names):
         return names  # a unit was removed, so that all are built
-    return [name for name in names if built.get(name) != digests.inputs_digest(name) or not _is_whole(name)]
+    return [name for name in names if built.get(name) != content.inputs_digest(name) or not _is_whole(name)]
 
 
 def copy_released(units: Sequence[str]) -> int:
@@ -101,9 +104,9 @@ def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[D
             if unit in units or not units:
                 _reject_edited(course.source(unit))
         _build(stage, texts, is_new=False)
-        wanted = in_single_files or (folder() / single_file.FOLDER).is_dir()
+        wanted = in_single_files or (folder() / SINGLE_FILES).is_dir()
         if wanted:
-            for path in single_file.single_files(stage, load().check):  # raises BuildError while nothing is written
+            for path in single_files(stage, load().check):  # raises BuildError while nothing is written
                 output_files.check(folder() / path, makes_folder=True)
         changes = list(compared(stage, units, needs_copies=True))
         output_files.check(folder() / BUILT)
@@ -119,8 +122,8 @@ def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[D
     if (new := _new_built(texts, is_all=not units)) != _built():
         output_files.write({folder() / BUILT: f"{json.dumps(new, indent=1, sort_keys=True)}\n".encode()})
     if wanted:  # of the files that students get, whose numbers may be rounded as another processor does
-        single_files = single_file.single_files(folder(), load().check)
-        changes += [Difference(path, "written") for path in single_file.write(single_files)]
+        notebooks = single_files(folder(), load().check)
+        changes += [Difference(path, "written") for path in write_single_files(notebooks)]
     return changes
 
 
@@ -134,7 +137,7 @@ def _built() -> dict[str, str]:
 
 def _new_built(texts: Sequence[Path], *, is_all: bool) -> dict[str, str]:
     """Return the digests once the units with these texts are built. is_all: forget the other units."""
-    return {**({} if is_all else _built()), **{text.stem: digests.inputs_digest(text.stem) for text in texts}}
+    return {**({} if is_all else _built()), **{text.stem: content.inputs_digest(text.stem) for text in texts}}
 
 
 def _is_whole(unit: str) -> bool:
@@ -219,7 +222,7 @@ def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> 
 
 
 def _reject_edited(path: Path) -> None:
-    if digests.is_edited(path):
+    if content.is_edited(path):
         name = path.relative_to(folder())
         raise BuildError(
             f"{name} was edited by hand, and building would lose that. Move the change to exercises/{path.stem}.py "

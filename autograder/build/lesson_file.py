@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..catalogue.misconception_file import NotYaml, read_yaml
+from ..catalogue.known_answers import NotYaml, read_yaml
 from ..student_check.predictions import matches_answer, required_kind
 from .check_import import called_in
 from .source_notebook import BuildError, points_of

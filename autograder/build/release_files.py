@@ -1,20 +1,34 @@
-"""The files that students get next to a unit's notebook: the check, a README, requirements.txt and AGENTS.md.
+"""The files that students get: next to a unit's notebook, or all in one notebook.
 
-The check is a short module, and a zip with the modules that it imports.
+Next to the notebook are the check, a README, requirements.txt and AGENTS.md. The check is a short module, and a zip
+with the modules that it imports. A notebook that contains the check's files in a cell is for courses in which students
+can be sent only one file.
 """
 
 import ast
+import base64
 import io
+import lzma
 import re
+import tarfile
+import textwrap
 import zipfile
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import metadata, requires
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import nbformat
+from nbformat.v4 import new_code_cell
+
+from .. import output_files
+from ..course.cells import CARRIED
+from ..course.folder import folder
 from ..course.settings import Settings
 from ..student_check.unit_data import data_file, zip_file
+from .source_notebook import COLUMNS, BuildError, locked
 
 README, REQUIREMENTS, ASSISTANTS = "README.md", "requirements.txt", "AGENTS.md"
 _ENGINE = "attention-autograder"
@@ -25,6 +39,26 @@ _LOADER, _CHECK = _PACKAGE / "student_check" / "loader.py", _PACKAGE / "student_
 _DATE = (1980, 1, 1, 0, 0, 0)
 """The first that a zip can hold: the bytes must depend on nothing but the modules."""
 _UNIX, _MODE = 3, 0o644 << 16
+_CELL = '''# The check, which this notebook carries with it. Run this cell; there is nothing to read.
+import atexit
+import base64
+import io
+import shutil
+import sys
+import tarfile
+import tempfile
+
+_carried = """
+{packed}
+"""
+_folder = tempfile.mkdtemp()  # gone when the kernel stops
+atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+with tarfile.open(fileobj=io.BytesIO(base64.b64decode(_carried))) as _files:
+    _files.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 has it
+    _files.extractall(_folder)
+sys.path.insert(0, _folder)
+del _carried, _files, _folder'''
+SINGLE_FILES = "single_file"
 
 
 def facade() -> bytes:
@@ -168,3 +202,55 @@ def _imported_packages(code: str) -> set[str]:
 def _name(requirement: str) -> str:
     found = re.match(r"[\w.-]+", requirement)
     return found[0].lower() if found else ""
+
+
+def single_files(root: Path, check: str) -> dict[Path, str]:
+    """Return each unit's notebook, from its release below a folder, by its path in the course.
+
+    check: the module that notebooks import the check from. Raises BuildError.
+    """
+    released = sorted(path for path in root.glob("release/*/*.ipynb") if path.stem == path.parent.name)
+    return {Path(SINGLE_FILES, path.name): nbformat.writes(single_file(path, check)) + "\n" for path in released}
+
+
+def write_single_files(texts: dict[Path, str]) -> list[Path]:
+    """Write the notebooks that are missing or differ, and return their paths. Raises NotWritable."""
+    changed = []
+    for path, text in texts.items():
+        target, content = folder() / path, text.encode()
+        if target.is_symlink() or not target.is_file() or target.read_bytes() != content:
+            output_files.write({target: content}, makes_folder=True)
+            changed.append(path)
+    return changed
+
+
+def single_file(released: Path, check: str) -> Any:
+    """Return a released notebook with the files in a cell above the import of the check; raises BuildError."""
+    notebook = nbformat.read(released, as_version=4)
+    imports = f"from {check} import "
+    cells = enumerate(notebook.cells)
+    first = next((at for at, cell in cells if cell.cell_type == "code" and imports in cell.source), None)
+    if first is None:
+        raise BuildError(f"{released.name}: no cell imports the check; begin a line of one with `{imports}check`.")
+    files = [released.with_name(name) for name in (f"{check}.py", zip_file(check), data_file(released.stem))]
+    metadata = {
+        "nbgrader": locked(CARRIED),
+        "jupyter": {"source_hidden": True},
+        "cellView": "form",  # collapsed, in Colab
+        "deletable": False,
+        "editable": False,
+    }
+    source = _CELL.format(packed=_packed(files))
+    notebook.cells.insert(first, new_code_cell(source, id=CARRIED, metadata=metadata))
+    return notebook
+
+
+def _packed(files: list[Path]) -> str:
+    """Return the files in lines of text, the same for the same files."""
+    held = BytesIO()
+    with lzma.open(held, "wb") as packed, tarfile.open(fileobj=packed, mode="w") as archive:
+        for file in files:
+            about = tarfile.TarInfo(file.name)
+            about.size = file.stat().st_size
+            archive.addfile(about, BytesIO(file.read_bytes()))
+    return "\n".join(textwrap.wrap(base64.b64encode(held.getvalue()).decode(), COLUMNS))

@@ -12,8 +12,7 @@ from ..core.bench import Operation
 from ..core.operations import Assemble, Build, Call, ManualSeed, NamedParameters, ProbeDevice
 from ..graders.backend import Event
 from .candidate import Candidate
-from .signature import Signature, signature
-from .transcript import LazyTranscript, Trace, Transcript
+from .transcript import LazyTranscript, Signature, Trace, Transcript, signature
 
 _TELLING = (Call, ProbeDevice, NamedParameters)
 

@@ -20,7 +20,7 @@ import msgspec
 import torch
 
 from .. import course
-from ..course import content, digests
+from ..course import content
 from ..course.folder import FILE, folder
 from .known_answers import misconceptions, right_answers
 
@@ -78,7 +78,7 @@ def _origin(unit: str, exercise: str, settings: str, *, with_misconceptions: boo
 
 
 def _environment() -> Iterator[bytes]:
-    yield digests.engine_digest().encode()
+    yield content.engine_digest().encode()
     for place in filter(os.path.isdir, sys.path):
         yield "\n".join(sorted(one.name for one in Path(place).iterdir() if one.suffix in _PACKAGES)).encode()
     machine = sys.version, torch.__version__, torch.backends.cpu.get_cpu_capability(), platform.platform()

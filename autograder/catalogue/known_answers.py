@@ -1,34 +1,138 @@
 """Collect a unit's known answers: solutions, misconceptions and alternative solutions.
 
-A misconception is an edit of the solution, in `misconceptions/<unit>/<exercise>.yaml` (see `misconception_file`):
+Alternative solutions are functions and classes in `right_answers/<unit>/<exercise>.py`. A misconception is an edit of
+the solution, in `misconceptions/<unit>/<exercise>.yaml`; an exercise may have several such files:
 
-    exercises: scaled_softmax
-    value, caught by test_divided_by_the_root_of_d_k:
-      divided_by_d_k:
-        says: "The scores are divided by d_k; divide by its square root, so that their variance stays near 1."
-        edit: d_k**0.5 -> d_k
+    exercises: {SelfAttention_v1: "", SelfAttention_v2: "Layers"}    # the prefix of the second one's names
+    of: InSteps                                                      # the alternative solution that is edited
+    value, caught by test_context_vectors:                           # KIND, caught by HIDDEN TEST
+      WeightsTransposed:
+        says: "The sentence for the student."
+        edit: weights @ values -> weights.T @ values
 
-Alternative solutions are functions and classes in `right_answers/<unit>/<exercise>.py`.
+- `exercises` may be one name.
+- Without `of`, the solution is edited. A misconception may have an `of` of its own.
+- `edit` may be a list. `each` instead of it changes what occurs more than once, wherever it occurs.
+- `answer` holds the whole code, if an edit would be longer.
+- `also` holds variants: the same misconception made in other code or in another way, if it then behaves otherwise. They
+  have names of their own and no sentence.
+- `whatever_weights: true` says that the sentence is true of each class that behaves alike but for its initial weights:
+  there are many orders in which layers can be created.
 """
 
 import ast
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
 from functools import cache
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
 
 from ..course import content
-from .candidate import Candidate
-from .edit import EditError, strip_annotations
-from .misconception_file import SOLUTION, read_misconceptions
+from .candidate import KINDS, Candidate, Code, Edit, EditError, strip_annotations
 
+SOLUTION = "solution"
+LONGEST = 160
+"""Characters in a sentence: students read more than one."""
+_CAUGHT_BY = ", caught by "
 T = TypeVar("T")
-
 FORBIDDEN = "forbidden"
 """Stands for the hidden test of a misconception that only the rule against library calls detects."""
-
 _ENTRY = "__catalogue_entry__"
+
+
+class NotYaml(ValueError):
+    """The file cannot be read; `str()` says why, without the file's name."""
+
+
+class _Variant(msgspec.Struct, forbid_unknown_fields=True):
+    edit: str | list[str] = []
+    each: str | list[str] = []
+    answer: str | None = None
+    of: str | None = None
+
+
+class _Misconception(_Variant, kw_only=True, forbid_unknown_fields=True):
+    says: str
+    also: dict[str, _Variant] = {}
+    whatever_weights: bool = False
+
+
+class _Loader(yaml.CSafeLoader):
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        keys = [key.value for key, _ in node.value]
+        if twice := {str(key) for key in keys if keys.count(key) > 1}:
+            raise NotYaml(f"`{min(twice)}` is there twice")
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(file: Path) -> Any:
+    """Return the content of a YAML file in which no key occurs twice; raises NotYaml."""
+    try:
+        return yaml.load(file.read_text(), Loader=_Loader)
+    except (yaml.YAMLError, UnicodeDecodeError) as reason:
+        raise NotYaml(str(reason)) from None
+
+
+def read_misconceptions(file: Path, unit: str, base: Callable[[str, str], str]) -> Iterator[Candidate]:
+    """Yield the misconceptions of one file; raises EditError, which names the misconception and its fault.
+
+    base: gives the text of an exercise's answer, which is its solution or the alternative solution of that name.
+    """
+    try:
+        groups: dict[str, Any] = read_yaml(file)
+    except NotYaml as reason:
+        raise EditError(f"{file}: {reason}.") from None
+    usual_base = groups.pop("of", SOLUTION)
+    exercises = groups.pop("exercises", None)
+    if exercises is None:
+        raise EditError(f"{file}: `exercises` should say which exercise these are mistakes in.")
+    prefixes = {exercises: ""} if isinstance(exercises, str) else exercises
+
+    def code(variant: _Variant, exercise: str, name: str) -> Code:
+        origin = f"{file}: `{name}`"
+        edits = [Edit.parse(one) for one in _list(variant.edit)]
+        edits += [Edit.parse(one, everywhere=True) for one in _list(variant.each)]
+        if (variant.answer is None) == (not edits):
+            raise EditError("a mistake has either edits or an answer")
+        if variant.answer is not None:
+            return Code(unit, exercise, variant.answer, origin=origin)
+        of = variant.of or usual_base
+        text = base(exercise, of if of == SOLUTION else prefixes[exercise] + of)
+        return Code(unit, exercise, text, tuple(edits), origin)
+
+    for group, written in groups.items():
+        kind, _, caught_by = group.partition(_CAUGHT_BY)
+        if not caught_by:
+            raise EditError(f"{file}: a group is called `KIND{_CAUGHT_BY}GRADER`, not `{group}`.")
+        if kind not in KINDS:
+            raise EditError(f"{file}: `{kind}` is no kind of mistake; the kinds are {', '.join(KINDS)}.")
+        for name, fields in written.items():
+            try:
+                one = msgspec.convert(fields, _Misconception)
+                if len(one.says) > LONGEST:
+                    raise EditError(f"its sentence has {len(one.says)} characters, more than {LONGEST}")
+                for exercise, prefix in prefixes.items():
+                    for variant_name, variant in {name: one, **one.also}.items():
+                        yield Candidate(
+                            exercise,
+                            prefix + variant_name,
+                            one.says,
+                            code(variant, exercise, variant_name),
+                            kind,
+                            caught_by,
+                            prefix + name,
+                            one.whatever_weights,
+                        )
+            except (msgspec.ValidationError, EditError) as reason:
+                raise EditError(f"{file}: `{name}`: {reason}.") from None
+
+
+def _list(written: str | list[str]) -> list[str]:
+    return [written] if isinstance(written, str) else written
 
 
 def right_answer(exercise: str) -> Callable[[T], T]:

@@ -9,8 +9,7 @@ from typing import Any
 from .. import course
 from ..course import notebook
 from ..course.folder import folder
-from ..course.student_id import RULE, can_be_id
-from ..course.submitted_folder import is_one_name
+from ..course.submitted_files import RULE, can_be_id, is_one_name
 from ..errors import UserError
 from ..gradebook import database
 from ..gradebook.course_directory import course_directory
@@ -33,7 +32,7 @@ class NotGraded:
     """A folder of submissions, or a student in the gradebook, that cannot be graded."""
 
     name: str
-    """In printable form."""
+    """Name of the folder or id of the student, in printable form."""
     reason: str
 
 
@@ -44,7 +43,7 @@ class Assignment:
     unit: course.Unit
     root: Path
     directory: Any
-    """The course as nbgrader has it, with its settings."""
+    """nbgrader's CourseDirectory for the course, with its settings."""
     submitted: Path
     submissions: Submissions
     students: list[Enrolled]
@@ -55,9 +54,9 @@ class Assignment:
     not_on_roster: list[str]
     """Students with a folder for the unit who are not on the roster; empty if there is no roster."""
     listed: Roster
-    """The roster, with remarks on how it was read; with a section, only its students."""
+    """The roster, with remarks on how it was read; if a section was chosen, only with its students."""
     section: str | None = None
-    """The section of the roster that this is about; None for the whole class."""
+    """The chosen section of the roster; None for the whole class."""
 
 
 def assignment(

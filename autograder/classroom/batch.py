@@ -17,7 +17,7 @@ from .assignment import Assignment
 from .submissions import HandIn, Submissions
 
 _AHEAD = 4
-"""Reports of each process that may wait for the writer, so that a class of any size takes the same memory."""
+"""Maximum number of reports per process that wait for the writer, so that no class takes more memory than others."""
 EACH = 4
 """Least number of submissions for each process: starting one takes as long as grading this number."""
 
@@ -28,7 +28,7 @@ class GradedSubmission:
 
     hand_in: HandIn
     content: bytes | UnreadableNotebook
-    """Part of the file that was graded, or why there is none."""
+    """The part of the file that was graded, or the reason why there is none."""
     report: Report
     stamp: bytes | None = None
     """Content of the time stamp next to the notebook."""
@@ -38,7 +38,7 @@ class BatchGrading(AbstractContextManager[Any], Protocol):
     """Source of the reports on a class's submissions, for the one writer of a batch."""
 
     def start(self) -> Ready:
-        """Begin, and return what the submissions are graded with. Raises GradingRefused."""
+        """Begin, and return the conditions under which submissions are graded. Raises GradingRefused."""
         ...
 
     def graded(self) -> Iterator[GradedSubmission]:
@@ -48,7 +48,8 @@ class BatchGrading(AbstractContextManager[Any], Protocol):
     def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission | None]:
         """Yield graded submissions again once their unexplained answers were searched for repairs.
 
-        reports: by student. None stands for one that could not be searched, because the file was replaced, say.
+        reports: by student. None stands for a submission whose report stays as it is, for example because its file was
+        replaced.
         """
         ...
 
@@ -56,7 +57,7 @@ class BatchGrading(AbstractContextManager[Any], Protocol):
 def grade_submission(
     pool: GradingPool, number: int, submissions: Submissions, unit: str, hand_in: HandIn
 ) -> GradedSubmission:
-    """Grade a submission in the process with this number. Raises GradingRefused and GradingStopped."""
+    """Grade a submission in the pool's process with this number. Raises GradingRefused and GradingStopped."""
     read = submissions.read(hand_in)
     name = f"{hand_in.student}/{unit}/{hand_in.notebook}"
     request = GradeNotebook(name, read.file.content, unit, read.file.digest, hand_in.note)
@@ -69,7 +70,7 @@ class LocalGrading(AbstractContextManager["LocalGrading"]):
     def __init__(
         self, work: Assignment, hand_ins: Sequence[HandIn], *, device: Device, settings: Settings, markers: int
     ) -> None:
-        """hand_ins: submissions to grade; one without a notebook gets no report. markers: limit for the processes."""
+        """hand_ins: submissions to grade; those without a notebook get no report. markers: limit of processes."""
         self._hand_ins = [hand_in for hand_in in hand_ins if hand_in.notebook is not None]
         self._unit = work.unit.name
         self._submissions = work.submissions
@@ -99,7 +100,8 @@ class LocalGrading(AbstractContextManager["LocalGrading"]):
     def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission | None]:
         """Yield graded submissions again once their unexplained answers were searched for repairs.
 
-        reports: by student. None stands for one that could not be searched, because the file was replaced, say.
+        reports: by student. None stands for a submission whose report stays as it is, for example because its file was
+        replaced.
         """
         hand_ins = [hand_in for hand_in in self._hand_ins if hand_in.student in reports]
         futures = [self._threads.submit(self._repair, one, reports[one.student]) for one in hand_ins]

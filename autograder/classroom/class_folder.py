@@ -11,9 +11,9 @@ from nbgrader.api import Assignment, Notebook
 from sqlalchemy import select
 
 from .. import course
-from ..course import digests
+from ..course import content
 from ..course.folder import VARIABLE, folder
-from ..course.submitted_folder import new_folder
+from ..course.submitted_files import new_folder
 from ..errors import UserError
 from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook
@@ -70,7 +70,7 @@ class NotMade(UserError):
 
 
 def new_course(place: Path, units: Sequence[str] = ()) -> list[str]:
-    """Make a course folder with these units, or with all, whole or not at all; return their names.
+    """Make a course folder with these units, or with all; make nothing if that fails. Return the units' names.
 
     Raises NotMade, UnknownUnit and CourseProblem.
     """
@@ -137,7 +137,7 @@ def _known(units: Sequence[str]) -> list[str]:
 def _config(place: Path) -> str:
     """Return the settings of a class's folder; within the course's folder, with a relative path to the course.
 
-    Then the two can be moved together.
+    The relative path lets both folders be moved together.
     """
     here = place.resolve()
     path = os.path.relpath(folder(), here) if here.is_relative_to(folder()) else str(folder())
@@ -145,12 +145,12 @@ def _config(place: Path) -> str:
 
 
 class Upgrade(NamedTuple):
-    """Result of an upgrade."""
+    """The units that `upgrade_course` has changed, and those that it left alone."""
 
     changed: list[str]
     """Units that have the course's version now."""
     graded: list[str]
-    """Units with another version that stay as they were given out, because submissions to them are graded."""
+    """Units that keep their released version, because submissions to them are graded."""
 
 
 def upgrade_course(place: Path, units: Sequence[str] = ()) -> Upgrade:
@@ -195,7 +195,7 @@ def upgrade_course(place: Path, units: Sequence[str] = ()) -> Upgrade:
 def _differing(root: Path, unit: str) -> dict[Path, bytes]:
     """Return the unit's files that the class's folder lacks or has in another version, with the course's content.
 
-    The notebook that identifies the version comes last, so that a run which was ended is taken up again.
+    The notebook that identifies the version comes last, so that the next run completes one that was ended.
     """
     files = {
         root / kind / unit / path.name: path.read_bytes()
@@ -206,7 +206,7 @@ def _differing(root: Path, unit: str) -> dict[Path, bytes]:
 
 
 def _num_graded(root: Path, unit: str) -> int:
-    """Return the number of students with a mark in this unit."""
+    """Return the number of students with a grade in this unit."""
     with database.of(root).reading() as session:
         query = select(Notebook.num_submissions).join(Assignment, Assignment.id == Notebook.assignment_id)
         query = query.where(Assignment.name == unit, Notebook.name == unit)
@@ -214,7 +214,7 @@ def _num_graded(root: Path, unit: str) -> int:
 
 
 def _refuse_loss(root: Path, unit: str) -> None:
-    """Raise NotMade if an upgrade would lose marks or the instructor's changes."""
+    """Raise NotMade if an upgrade would lose grades or the instructor's changes."""
     notebook = root / course.SOURCE / unit / f"{unit}.ipynb"
     if not notebook.is_file():
         return
@@ -223,7 +223,7 @@ def _refuse_loss(root: Path, unit: str) -> None:
             f"{unit} is graded in {root} already ({students} of the class), and stays as it was given out. For the "
             "new version make another folder: `autograder new-course`."
         )
-    if digests.is_edited(notebook):
+    if content.is_edited(notebook):
         raise NotMade(
             f"{notebook} was changed by hand, and upgrading would lose that. Keep your copy elsewhere, take this file "
             "out, and upgrade again."

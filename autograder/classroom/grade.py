@@ -1,4 +1,4 @@
-"""`autograder grade`: a class goes through the sandbox into the gradebook, with one row for everyone in the class."""
+"""`autograder grade`: grade a class's submissions into the gradebook, with a result for everyone in the class."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -24,12 +24,12 @@ from .submissions import HandIn
 from .writer import Writer
 
 _LONGEST_BEGINNING = 100
-"""Characters of a message, which show whether an exercise was written."""
+"""Maximum number of characters of a message in a row: enough to see whether an exercise was written."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One student's row in the table."""
+    """One student's row in the table that `autograder grade` prints."""
 
     student: str
     report: Report
@@ -37,7 +37,7 @@ class Row:
     are cut.
     """
     problem: str = ""
-    """Why the mark could not be recorded; empty if it was."""
+    """Reason why the grade could not be recorded; empty if it was."""
     is_new: bool = True
     """True if this run graded the submission."""
     note: str = ""
@@ -60,7 +60,7 @@ class ClassResult:
     refused: list[NotGraded]
     """Folders and students that could not be graded."""
     outdated: dict[str, list[str]]
-    """Students by unit whose late penalty there has changed, because late days were spent or given back."""
+    """Students, by unit, whose recorded late penalty there is outdated, because late days were spent or given back."""
     section: str | None
     """The section of the roster that was graded; None for the whole class."""
 
@@ -80,8 +80,8 @@ def grade(
     """Grade everyone into the gradebook; leave submissions alone that are already graded, unless `regrade`.
 
     May be interrupted at any moment and run again. repair: once all are graded, search for the changes that repair
-    unexplained answers. marking: makes the reports on the submissions to grade. on_start: called with the number of
-    steps and a name when grading, and later the search for repairs, begins. on_step: called after each step.
+    unexplained answers. marking: constructor of the batch that grades the submissions. on_start: called with the number
+    of steps and a name when grading, and later the search for repairs, begins. on_step: called after each step.
     Raises GradingRefused and CourseProblem.
     """
     unit = work.unit.name
@@ -120,7 +120,7 @@ def grade(
 
 
 class Grading:
-    """The steps of a run, which a dry run takes with a copy of the gradebook."""
+    """The steps of a grading run. A dry run takes the same steps with a copy of the gradebook."""
 
     def __init__(
         self,
@@ -159,12 +159,12 @@ class Grading:
         return [self._rows[hand_in.student] for hand_in in self._work.hand_ins]
 
     def record(self, marked: GradedSubmission) -> None:
-        """Record a mark."""
+        """Record the grade of a submission."""
         problem = self._writer.record(marked)
         self._finish(Row(marked.hand_in.student, _brief(marked.report), problem))
 
     def record_findings(self, marked: GradedSubmission) -> None:
-        """Record a report again, with findings that change no points."""
+        """Record a report again after the search for repairs, whose findings change no points."""
         problem = self._writer.record(marked)
         student = marked.hand_in.student
         self._rows[student] = replace(self._rows[student], report=_brief(marked.report), problem=problem)
@@ -179,7 +179,7 @@ class Grading:
 
 
 def _not_submitted(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:
-    """earlier: the gradebook's entry for the student, if a graded submission has disappeared."""
+    """Return the report on a student without a submission. earlier: the gradebook's entry, if there was one before."""
     stands = " The gradebook keeps the mark of what was handed in before." if earlier else ""
     score = sum(given or 0.0 for given in earlier.automatic_scores().values()) if earlier else 0.0
     note = hand_in.note + stands

@@ -1,6 +1,6 @@
-"""`autograder grade --dry-run`: the changes that a run would make now, and why, say after a hidden test was fixed.
+"""`autograder grade --dry-run`: the changes that a grading run would make now, and the reason for each.
 
-The steps are those of the run itself, taken with a copy of the gradebook. So one place decides marks, penalties, and
+The steps are those of the run itself, taken with a copy of the gradebook. So one place decides grades, penalties, and
 whether a submission is graded again. Nothing is written into the course's folder.
 """
 
@@ -33,9 +33,8 @@ class Change:
 
     student: str
     exercise: str
-    """The exercise or written question whose points change; or `late_penalty`, the points taken off; or, of the roster
-    entry, `first_name`, `last_name` or `email`.
-    """
+    """The exercise or written question whose points change; or `late_penalty`, the points taken off; or, for a changed
+    roster entry, `first_name`, `last_name` or `email`."""
     before: float | str
     after: float | str
     why: str
@@ -49,7 +48,7 @@ class Preview:
     rows: list[Row]
     """Rows of the predicted run: submissions to grade, leave alone or update, and results that it cannot record."""
     after: UnitMarks
-    """Everyone's predicted marks."""
+    """Everyone's predicted grades."""
 
 
 def preview(

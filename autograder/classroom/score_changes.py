@@ -1,4 +1,4 @@
-"""Reasons for other points if a submission is graded again, by another version of the hidden tests or of the rules."""
+"""Reasons why points change if a submission is graded again, by other hidden tests or other rules."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from ..report import ExerciseReport, Report
 
 
 def reasons(unit: course.Unit, before: Report | None, now: Report) -> dict[str, str]:
-    """Return why an exercise's points can differ, by exercise. before: the last report on the student's work.
+    """Return, by exercise, why its points can differ. before: the last report on the student's work.
 
     If no test of an exercise was run, as in a damaged file, the reason is the report's message.
     """

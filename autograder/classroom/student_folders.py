@@ -40,7 +40,7 @@ class Autograded:
     """
 
     def __init__(self, directory: Any, unit: str) -> None:
-        """directory: the course, as nbgrader has it."""
+        """directory: nbgrader's CourseDirectory."""
         self._unit = unit
         self._directory = directory
         self._root = Path(directory.root)
@@ -83,7 +83,7 @@ class Autograded:
 
 
 def page_path(directory: Any, unit: str, student: str) -> Path:
-    """Return the path of a student's feedback page. directory: the course, as nbgrader has it."""
+    """Return the path of a student's feedback page. directory: nbgrader's CourseDirectory."""
     return Path(directory.format_path(directory.feedback_directory, student, unit)) / f"{unit}.html"
 
 
@@ -96,7 +96,7 @@ class FeedbackPages:
     """
 
     def __init__(self, directory: Any, unit: str, formatter: Formatter) -> None:
-        """directory: the course, as nbgrader has it."""
+        """directory: nbgrader's CourseDirectory."""
         self._unit = unit
         self._directory = directory
         converter = GenerateFeedback(coursedir=directory, config=directory.config)
@@ -138,7 +138,7 @@ class _Exporter(HTMLExporter):
     """nbconvert's exporter for all pages of one unit: their notebooks all have the release's metadata."""
 
     def __init__(self, empty: Any, texts: PageFormatter, **settings: Any) -> None:
-        """empty: the released notebook, whose cells are taken out."""
+        """empty: the released notebook, from which this constructor removes the cells."""
         super().__init__(**settings)
         empty.cells = []
         nobody = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0.0, "deadline": Deadline()}

@@ -12,9 +12,19 @@ from pathlib import Path
 from .. import course
 from ..course import notebook
 from ..course.cells import is_worked_on, unit_of
-from ..course.notebook_candidates import Allowance, contents, is_of_a_program, notebooks_at, possible, status
-from ..course.notebook_file import NotebookFile, digest_in, read_in, unreadable
-from ..course.submitted_folder import OpenedFolder
+from ..course.notebook_file import (
+    Allowance,
+    NotebookFile,
+    contents,
+    digest_in,
+    is_of_a_program,
+    notebooks_at,
+    possible,
+    read_in,
+    status,
+    unreadable,
+)
+from ..course.submitted_files import OpenedFolder
 from ..gradebook.time_stamp import TIMESTAMP, stamp_in
 
 _NOTHING = "Nothing was handed in."
@@ -23,7 +33,7 @@ _MOST_NAMED = 5
 _MOST_SEARCHED = 20
 """Number of notebooks under other names that are searched for the unit, newest first."""
 _MOST_BYTES_SEARCHED = 32 << 20
-"""Total size of these, not counting the newest, which may be as large as any notebook."""
+"""Limit in bytes for all searched notebooks together, except the newest, which may be as large as any notebook."""
 
 
 class NotKnownYet(Exception):
@@ -31,7 +41,7 @@ class NotKnownYet(Exception):
 
 
 Newest = Callable[[str, OpenedFolder, list[str]], str | None]
-"""Returns the newest of a student's notebooks that is of the unit. Raises NotKnownYet."""
+"""Returns the newest of a student's notebooks that belongs to the unit. Raises NotKnownYet."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,7 @@ class Submissions:
         self._folder = OpenedFolder.at(submitted) if submitted.exists() else None
 
     def students(self) -> list[str]:
-        """Return the students whose folder has one for the unit, in alphabetical order."""
+        """Return the students who have a folder for the unit, in alphabetical order."""
         return [name for name in self._names() if not name.startswith(".") and self._has_unit(name)]
 
     def hand_in(self, student: str) -> HandIn:
@@ -98,7 +108,7 @@ class Submissions:
             return Read(unreadable(error), None)
 
     def digest(self, hand_in: HandIn) -> tuple[str, bytes | None]:
-        """Return the digest and the time stamp that `read` would find, in a small part of its time."""
+        """Return the digest and the time stamp that `read` would return, but much faster."""
         assert hand_in.notebook is not None
         try:
             with self._opened(hand_in.student) as folder:
@@ -146,7 +156,7 @@ class Submissions:
         return HandIn(student, None, _NOTHING)
 
     def _nothing(self, student: str) -> HandIn:
-        """Return the entry of a student without a folder for the unit; its note lists the other files in the folder."""
+        """Return the result for a student who has no folder for the unit. Its note lists the student's other files."""
         units = course.unit_names(self._class_folder)
         others = [name for name in self._names(student) if not (is_of_a_program(name) or name in units)]
         wanted = f"`{self._unit}/{self._expected}`"
@@ -154,7 +164,7 @@ class Submissions:
         return HandIn(student, None, _NOTHING + more)
 
     def _is_link(self, student: str) -> bool:
-        """Return whether the folder is a link. It is not followed: it could lead to the solutions or a classmate."""
+        """Return whether the unit's folder is a link. Links are not followed: they could lead to solutions."""
         assert self._folder is not None
         if self._folder.is_link(student) and self._has_unit(student):
             return True

@@ -19,10 +19,10 @@ class Common:
     def put(self, path: Path, mode: int) -> None:
         """Replace a file in one step; write the first one again if it was changed or deleted. Raises OSError."""
         if self._first is not None and _state(self._first[0]) == self._first[1]:
-            with suppress(OSError):  # another file system, one without links, or one with as many as it takes
+            with suppress(OSError):  # of another file system, or of one without, or without further, links
                 part = _part(path)
                 os.link(self._first[0], part)
-                part.replace(path)  # which does nothing where they are one file already: `fill` removes the part
+                part.replace(path)  # does nothing if both are one file already: then `fill` removes the part
                 return
         write(path, self._content, mode)
         self._first = path, _state(path)
@@ -58,7 +58,7 @@ def _part(path: Path) -> Path:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """Return values that change when a file is written to; none if it cannot be read."""
+    """Return values that change when a file is written to; an empty tuple if it cannot be read."""
     try:
         its = path.stat(follow_symlinks=False)
     except OSError:

@@ -1,7 +1,7 @@
-"""Records marks: the graded notebook, the feedback page, then the gradebook, whose commit makes the mark count.
+"""Records grades: the graded notebook, the feedback page, then the gradebook, whose commit makes the grade count.
 
 A run that ends in the middle leaves a student's folders newer than the gradebook, or untouched. The gradebook stores
-the provenance of each mark, so the next run detects which it is, and grades again what does not agree.
+the provenance of each grade, so the next run detects which it is, and grades a submission again if they do not agree.
 """
 
 import errno
@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
-from ..course import digests
+from ..course import content
 from ..course.settings import Settings
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.course_directory import CourseProblem
@@ -31,12 +31,12 @@ from .submissions import HandIn
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """Errors of the disk, not of one student's folders."""
 _NO_ATTEMPT = {"damaged", "unreadable"}
-"""Reports that tell a student nothing about the answers, so that they need no limit on attempts."""
+"""Statuses of reports that say nothing about a student's answers, so that they need no limit on attempts."""
 
 
 @dataclass
 class Writer:
-    """The only writer of a batch."""
+    """The only writer of a batch: records each grade in the gradebook and in the student's folders."""
 
     _work: Assignment
     _gradebook: ClassGradebook
@@ -45,14 +45,14 @@ class Writer:
     _device: Device
     _settings: Settings
     for_students: bool = False
-    """True if students start the gradings. Then a mark stands regardless of the file's name, of the autograder's
+    """True if students start the gradings. Then a grade stands regardless of the file's name, of the autograder's
     version and of torch's, and each grading is an attempt: no change by a student is graded without being counted."""
     needs_repairs: bool = False
     """True if a submission is graded again whose unexplained answers were not searched for repairs."""
 
     def __post_init__(self) -> None:
         unit = self._work.unit.name
-        self._kit = digests.unit_digest(unit, self._work.root)
+        self._kit = content.unit_digest(unit, self._work.root)
         self._autograded = Autograded(self._work.directory, unit)
 
     def page(self, student: str) -> Path:
@@ -60,7 +60,7 @@ class Writer:
         return page_path(self._work.directory, self._work.unit.name, student)
 
     def leave_alone(self, hand_in: HandIn) -> tuple[Report, bool] | None:
-        """Keep the mark of a submission if nothing that decides it has changed; return None if it has to be graded.
+        """Keep the grade of a submission if nothing that decides it has changed; return None if it has to be graded.
 
         Update its late penalty and feedback page. Return the report, and whether the penalty has changed.
         """
@@ -77,9 +77,9 @@ class Writer:
             return None  # the files are damaged: grade the submission and write them again
 
     def update(self, student: str) -> bool:
-        """Update the late penalty and the page of a mark whose submission may be missing; leave other marks alone.
+        """Update a student's late penalty and feedback page, although the submission may be missing now.
 
-        Return whether the penalty has changed.
+        A grade that the autograder did not give is left alone. Return whether the penalty has changed.
         """
         entry = self._gradebook.entry(student)
         if entry is None or entry.provenance is None:
@@ -109,7 +109,7 @@ class Writer:
         return is_penalty_new
 
     def record(self, marked: GradedSubmission) -> str:
-        """Record one mark; return what went wrong, or an empty string.
+        """Record the grade of one submission; return what went wrong, or an empty string.
 
         Raises errors that affect everyone, such as a full disk or an unwritable gradebook.
         """
@@ -132,7 +132,7 @@ class Writer:
 
     def _record(self, marked: GradedSubmission) -> None:
         student = marked.hand_in.student
-        report = msgspec.structs.replace(marked.report, kit=self._kit)  # a file that nothing was run for has none
+        report = msgspec.structs.replace(marked.report, kit=self._kit)  # a report without a run has no digest
         report = with_reasons(self._autograded.report(student), report)
         node = self._autograded.marked(marked.content, report)
         entry = self._gradebook.entry(student) or self._gradebook.new_entry(student)

@@ -47,7 +47,7 @@ def about(
 
 
 def app(commands: Iterable[str] = tuple(_MODULES)) -> typer.Typer:
-    """Return the command line with these commands."""
+    """Return the typer application with these commands."""
     application = typer.Typer(
         epilog="To learn: open a notebook in release/ (docs/student.md). To teach: `autograder new-course DIR`, then "
         "docs/instructor.md. To change the course: CONTRIBUTING.md. docs/troubleshooting.md explains each message.",

@@ -108,7 +108,7 @@ def matrix(
 
 
 def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
-    """Grade the known answers, with a progress bar."""
+    """Grade the known answers, with a progress bar, and return the outcomes."""
     from ..catalogue.mutation_report import entries, outcome, outcomes
     from ..course.settings import load
     from ..pool.process import GradingProcess
@@ -149,9 +149,8 @@ def _table(outcomes: "list[Outcome]", way: "Way") -> Table:
 
 
 def _write_page(outcomes: "list[Outcome]") -> None:
-    from ..catalogue.golden_record import records
+    from ..catalogue.mutation_record import below_digest, page, records
     from ..catalogue.mutation_report import check_verdicts
-    from ..catalogue.report_page import below_digest, page
     from ..course.folder import folder
 
     checked = list(check_verdicts())
@@ -162,7 +161,7 @@ def _write_page(outcomes: "list[Outcome]") -> None:
 
 
 def _reject_outdated() -> None:
-    """Fail if what is released is not what is built now: the page is about that too."""
+    """Fail if the released files differ from those that a build makes now, because the page reports on them too."""
     from ..build import course_files
 
     if changes := course_files.differences():

@@ -40,7 +40,7 @@ def class_table(unit: course.Unit, result: ClassResult) -> Table:
 
 
 def class_in_lines(unit: course.Unit, result: ClassResult) -> Iterator[Text]:
-    """Yield the same without boxes, a line for each student: for a file, a mail, or another program."""
+    """Yield the rows of `class_table` without boxes, a line for each student: for files, mails and other programs."""
     yield Text(_title(unit, result))
     rows = list(_rows(unit, result))
     widths = [min(max(len(str(printable(row[column]))) for row in rows), _WIDEST) for column in range(3)]
@@ -81,7 +81,7 @@ def _joined(notes: Sequence[str]) -> str:
 
 
 def changes_in_lines(unit: str, changes: Sequence[Change]) -> Iterator[Text]:
-    """Yield a line for each change that a run would make, with reasons, below the number of students."""
+    """Yield the number of students whose grades a run would change, then a line for each change, with its reason."""
     yield Text(_changes_title(unit, changes))
     for change in changes:
         why = " ".join(change.why.splitlines())
@@ -158,7 +158,7 @@ class WrongExercise(msgspec.Struct, frozen=True):
 
 
 class StudentLine(msgspec.Struct, frozen=True):
-    """One student's mark, as it is in the gradebook; autograded/STUDENT/UNIT/report.json has all of it."""
+    """One student's grade, as it is in the gradebook; autograded/STUDENT/UNIT/report.json has the whole report."""
 
     student: str
     """The id, or the name of a folder that cannot be a student's."""
@@ -166,10 +166,10 @@ class StudentLine(msgspec.Struct, frozen=True):
     status: SubmissionStatus | Literal["not_graded"]
     """not_graded: the folder cannot be a student's, and `problem` says why."""
     score: float
-    """Given by the graders; written questions are not in it."""
+    """Points for the hidden tests, without those for written questions."""
     max_score: float
     exercises: list[WrongExercise] = []
-    """Those that are not right."""
+    """The exercises that are not right."""
     message: str = ""
     """Message to the student about the notebook as a whole."""
     note: str = ""
@@ -177,15 +177,15 @@ class StudentLine(msgspec.Struct, frozen=True):
     late_seconds: float | None = None
     """Time from the due date to the submission; null if it was not late, or if that is unknown."""
     marked_now: bool = False
-    """True if this run graded it; otherwise it was left alone, or nothing was submitted."""
+    """True if this run graded the submission; otherwise it was left alone, or nothing was submitted."""
     problem: str = ""
-    """Why there is no mark, or why it could not be recorded; empty if it was."""
+    """Reason why there is no grade, or why it could not be recorded; empty if it was."""
     isolation: str = ""
     device: str = ""
     lateness: Literal["", "late", "unknown"] = ""
     """unknown: the time stamp does not determine the time of submission. Empty if it was not late."""
     late_penalty: float = 0.0
-    """The points that are taken off because it was late; `score` does not have it."""
+    """The points that are taken off for lateness; `score` is the score before that."""
     time_stamp: str = ""
     """Text of the time stamp if it does not determine a time; else empty."""
     updates: list[str] = []

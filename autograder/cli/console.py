@@ -23,13 +23,13 @@ from ..course.notebook import printable_lines
 from ..errors import UserError
 
 OUR_FAULT, REFUSED, TOO_LOW = 1, 2, 3
-"""Exit statuses."""
+"""Exit statuses: a fault of ours, nothing done, a grade below the limit."""
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _MOST_NAMED = 20
 
 
 class _Console(Console):
-    """Print nothing that a terminal obeys, except for rich's own styles, in texts and tables alike."""
+    """Prints no control characters but those of rich's own styles, in texts and tables alike."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Replace control characters in all text that is printed."""
@@ -50,7 +50,7 @@ class OutputLost(UserError):
 
 
 def printable(text: object) -> Text:
-    """Return a text, from anyone, made safe for a terminal line by line."""
+    """Return a text, which may be a student's, made safe for a terminal line by line."""
     return Text(printable_lines(str(text)))
 
 
@@ -97,12 +97,12 @@ def results() -> Iterator[None]:
 
 
 _begun: list[bool] = []
-"""Not empty once a command has begun: what typer prints itself is written before."""
+"""Not empty once a command has begun; typer prints its own texts before that."""
 
 
 @contextlib.contextmanager
 def help_errors() -> Iterator[None]:
-    """Print a message if typer's help and the like cannot be written. Surrounds typer."""
+    """Context around typer: print a message if typer's own texts, such as help, cannot be written."""
     try:
         yield
     except OSError as error:
@@ -115,7 +115,7 @@ def help_errors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def command_errors() -> Iterator[None]:
-    """Print a message for a UserError and for a signal, which raises KeyboardInterrupt once. Surrounds a command."""
+    """Context around a command: print a message for a UserError or a signal, which raises KeyboardInterrupt once."""
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
@@ -142,7 +142,7 @@ _interrupted: list[int] = []
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt for the first signal; another one must not cut short what ends the command."""
+    """Raise KeyboardInterrupt for the first signal only: a later one must not interrupt the end of the command."""
     if not _interrupted:
         _interrupted.append(number)
         raise KeyboardInterrupt

@@ -89,7 +89,7 @@ def _print_effect(unit: str, lines: list[str]) -> None:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, "Request"]]:
-    """Yield the students of a table with their extensions."""
+    """Yield the students of a table with the extensions that it requests."""
     from ..gradebook.extensions import Request
 
     try:

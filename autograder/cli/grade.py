@@ -1,4 +1,4 @@
-"""`autograder grade`."""
+"""The command `autograder grade`."""
 
 import shlex
 import sys
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import Progress
 
-from ..course import digests
-from ..pool import processors
+from ..course import content
+from ..pool import grading_pool
 from ..pool.requests import Device
 from ..reports.exports import json_line
 from .console import console, fail, list_names, print_lines, relative_path, remark, results, to_stderr
@@ -48,7 +48,7 @@ def grade(
     section: Section = None,
     markers: Annotated[
         int, typer.Option("--markers", "--workers", min=1, help="Marking processes side by side.")
-    ] = processors.count(),
+    ] = grading_pool.processor_count(),
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose grades would change.")] = False,
     regrade: Annotated[
@@ -78,7 +78,7 @@ def grade(
     root = class_folder(course_folder)
     settings = isolation_settings(require_isolation, trust_submissions)
     marking = marking_at(scheduler, plain_tcp=plain_tcp)
-    repair = repair and scheduler is None  # on a cluster none is searched
+    repair = repair and scheduler is None  # on a cluster, repairs are not searched
     hint = "" if dry_run else " What was graded so far is in the gradebook; run the same command again for the rest."
     try:
         work = assignment(unit, root, submitted, roster, id_column, section=section)
@@ -180,7 +180,7 @@ def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
         yield f"NOT ON THE ROSTER, and {graded} all the same: {list_names(strangers)}."
     if without := [student for student in work.not_on_roster if student not in with_notebook]:
         yield f"NOT ON THE ROSTER, with a folder but no notebook: {list_names(without)}."
-    if not digests.is_current(work.unit.name, work.root):
+    if not content.is_current(work.unit.name, work.root):
         yield (
             f"{relative_path(work.root / 'source')} keeps {work.unit.name} as it was given out, and this version of "
             f"the kit has another. The folder's exercises are graded, at the folder's points. `{upgrade}` brings the "

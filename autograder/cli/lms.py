@@ -27,8 +27,8 @@ def import_(
     id_column: IdColumn = None,
     course_folder: Course = None,
 ) -> None:
-    """Put the submissions in a zip file of Canvas's or Moodle's where `autograder grade` looks for them."""
-    from ..course.zip_file import ZipFile
+    """Copy the submissions in a zip file of Canvas's or Moodle's to where `autograder grade` looks for them."""
+    from ..course.submitted_files import ZipFile
     from ..gradebook.course_directory import CourseProblem, course_directory
     from ..gradebook.course_lock import course_lock
     from ..gradebook.roster import class_list
@@ -121,7 +121,7 @@ def export(
 
 
 def _assignments(options: list[str], units: list[str]) -> dict[str, str]:
-    """Return the column that is named for each unit."""
+    """Return the column that the options name for each unit."""
     columns = dict(option.partition("=")[::2] for option in options)
     for unit, column in columns.items():
         if unit not in units or not column:

@@ -1,4 +1,4 @@
-"""`autograder mark`."""
+"""The command `autograder mark`."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ from .options import Require, Trust, isolation_settings, named, schema_option
 from .result_files import ResultFiles
 
 _TRIES = 2
-"""Grading processes that may end while they grade one file: something else may have ended the first."""
+"""Maximum number of grading processes for one file: something else than the file may have ended the first."""
 
 
 def mark(
@@ -64,7 +64,7 @@ def mark(
     files.check(notebooks)
     settings = isolation_settings(require_isolation, trust_submissions)
     for report in _reports(notebooks, device, settings, repair=repair):
-        done.append(replace(report, cells=[]))  # no file says what cells printed, which may be much
+        done.append(replace(report, cells=[]))  # result files leave out what cells printed
         if not quiet:
             with results():
                 sys.stdout.buffer.write(json_line(report))
@@ -76,7 +76,7 @@ def mark(
 
 
 def exit_code(reports: Sequence[Report], fail_under: float | None) -> int:
-    """Report what is wrong and return its exit code. A file without a result counts before a low grade."""
+    """Print what is wrong, and return the exit status. A file without a result decides it before a low grade."""
     code = 0
     for report in reports:
         if report.is_result and fail_under is not None and _percent(report) < fail_under:

@@ -28,7 +28,7 @@ def named(text: str) -> Path:
 
 
 def path_option(metavar: str, description: str, *names: str) -> Any:
-    """Return a typer option for a path. names: those of the option, if not the parameter's."""
+    """Return a typer option for a path. names: the option's names, if they are not the parameter's."""
     return typer.Option(*names, parser=named, metavar=metavar, help=description)
 
 
@@ -119,7 +119,10 @@ def isolation_settings(require: Literal["A", "B"] | None, trust: bool) -> settin
 
 
 def marking_at(scheduler: str | None, *, plain_tcp: bool) -> "Callable[..., BatchGrading]":
-    """Return the class that makes the reports: on a cluster, if a scheduler is named. Raises GradingRefused."""
+    """Return the constructor of a batch that grades: on a cluster if a scheduler is named, else on this machine.
+
+    Raises GradingRefused.
+    """
     if scheduler is None:
         from ..classroom.batch import LocalGrading
 

@@ -16,7 +16,7 @@ from .options import STANDARD_OUTPUT
 
 
 def check(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = False) -> None:
-    """Raise NotWritable if a result cannot be written there, as `output_files`; standard output always takes it."""
+    """Raise NotWritable if a result cannot be written to a path, see `output_files.check`; accept standard output."""
     if path != STANDARD_OUTPUT:
         output_files.check(path, inputs, makes_folder=makes_folder)
 
@@ -37,7 +37,7 @@ def write(path: Path, content: bytes, *, makes_folder: bool = False) -> None:
 
 
 def for_terminal(content: bytes) -> bytes:
-    """Replace what a terminal obeys instead of showing it: escapes, other controls, changes of direction."""
+    """Replace characters that a terminal obeys instead of showing: escapes, other controls, changes of direction."""
     return printable_lines(content.decode(errors="replace")).encode()
 
 

@@ -1,4 +1,4 @@
-"""`autograder serve`."""
+"""The command `autograder serve`."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from .. import course
-from ..pool import processors
+from ..pool import grading_pool
 from ..pool.requests import Device, Ready
 from ..reports.exports import json_line
 from .console import print_lines, relative_path, remark, results
@@ -24,7 +24,7 @@ from .options import (
 )
 
 _MOST_PROCESSORS = 3
-"""For as many there is a marker, if none is asked for, and one more for a submission that hangs."""
+"""Maximum default number of grading processes, without the one that is added for a submission that hangs."""
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..serving.served_unit import Served
@@ -46,7 +46,7 @@ def serve(
     markers: Annotated[
         int,
         typer.Option("--markers", "--workers", min=1, help="Marking processes, one more than may hang at once."),
-    ] = min(processors.count(), _MOST_PROCESSORS) + 1,
+    ] = min(grading_pool.processor_count(), _MOST_PROCESSORS) + 1,
     port: Annotated[
         int | None,
         typer.Option(
@@ -110,7 +110,7 @@ def announce_start(units: list[str], root: Path, ready: Ready, port: int | None)
 
 
 def _print(served: "Served", *, with_unit: bool, as_json: bool) -> None:
-    """Print a submission on one line."""
+    """Print the outcome of a submission on one line."""
     if not as_json:
         print_lines([submission_line(served, with_unit=with_unit)])
         return
@@ -120,7 +120,7 @@ def _print(served: "Served", *, with_unit: bool, as_json: bool) -> None:
 
 
 def submission_line(served: "Served", *, with_unit: bool) -> str:
-    """Return the line for the instructor on one submission."""
+    """Return the line that tells the instructor the outcome of one submission."""
     time = served.time.astimezone()
     parts = [f"{time:%H:%M:%S}", served.student, *([served.unit] if with_unit else []), served.status]
     if served.waits_until:

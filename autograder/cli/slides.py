@@ -31,11 +31,11 @@ from .console import print_lines
 from .options import STANDARD_OUTPUT, Course, UnitName, class_folder, path_option
 
 _FOLDER = "slides"
-"""In the folder of the course or class."""
+"""Folder of slides, in the folder of the course or class."""
 _TEMPLATE = Path(__file__).with_name("slides.html.j2")
 _SHARP_FIGURES = "%matplotlib inline\n%config InlineBackend.figure_formats = ['retina']"
 _CELL_SECONDS = 600
-"""Time limit for a cell. A training cell may take half a minute."""
+"""Time limit for a cell, in seconds. A training cell may take half a minute."""
 _CALLS_CHECK = "check()"
 _SLIDE_LINES = 16
 _FIGURE_LINES = 11
@@ -126,7 +126,7 @@ def execute(cells: Sequence[NotebookNode], notebook: Path, files: Sequence[Path]
 def compose(cells: Sequence[NotebookNode], predictions: Mapping[str, Any]) -> list[Slide]:
     """Distribute a unit's text and outputs over slides: a heading begins one, and a guess gets two.
 
-    Left out are points, written questions, how to submit, and text that only leads to an exercise.
+    Points, written questions, how to submit, and text that only leads to an exercise are left out.
 
     cells: the notebook's, with outputs.
     predictions: the released answer of each `guess()`, by name.
@@ -157,7 +157,7 @@ def compose(cells: Sequence[NotebookNode], predictions: Mapping[str, Any]) -> li
         elif outputs := _visible(cell):
             pieces.append(new_code_cell(outputs=outputs, metadata={"alt": heading.lstrip("# ")}))
         elif cell.cell_type == "code" and pieces and pieces[-1].source.endswith(":"):
-            pieces.pop()  # it announces code
+            pieces.pop()  # it announces code, which slides leave out
     return [*deck, *_paginate(heading, pieces)]
 
 
@@ -210,7 +210,7 @@ def _is_left_out(cell: NotebookNode) -> bool:
 
 
 def _only_leads_to(cell: NotebookNode, text: str) -> bool:
-    """Return whether a text only introduces this cell, an exercise. Headings, formulas and tables are for slides."""
+    """Return whether a text only introduces the exercise in a cell: it has no heading, formula or table."""
     is_exercise = cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution")
     return bool(is_exercise) and not re.search(r"^#|\$\$|^\|", text, re.M)
 
@@ -232,7 +232,7 @@ def split_paragraphs(text: str) -> list[str]:
 
 
 def _introduction(paragraphs: list[str]) -> list[str]:
-    """Return what the notebook's first cell says about the unit: how to work with the notebook follows its list."""
+    """Return what the first cell says about the unit; how to work with the notebook follows the cell's first list."""
     lists = [number for number, text in enumerate(paragraphs) if _LIST.match(text)]
     return paragraphs[: lists[0] + 1 if lists else 2]
 
@@ -248,7 +248,7 @@ def _in_words(answer: Any) -> str:
 
 
 def _paginate(heading: str, pieces: Sequence[NotebookNode]) -> list[Slide]:
-    """Put a section's pieces on as few slides as hold them. A sentence that announces something stays with it."""
+    """Put a section's pieces on as few slides as hold them. A sentence that announces a piece stays with that piece."""
     deck, group = [Slide(heading)], list[NotebookNode]()
     for piece in pieces:
         group.append(piece)

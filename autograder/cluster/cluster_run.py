@@ -19,7 +19,7 @@ from .. import course
 from ..classroom.assignment import Assignment
 from ..classroom.batch import EACH, GradedSubmission
 from ..classroom.submissions import HandIn, Read
-from ..course import digests
+from ..course import content
 from ..course.settings import Settings
 from ..pool.process import GradingRefused
 from ..pool.requests import Device, GradeNotebook, Ready, in_utf8
@@ -122,7 +122,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         self._unit = work.unit.name
         self._is_gpu = device == "cuda"
         questions = {name for name in work.unit.points if not name.startswith(course.CHECK_PREFIX)}
-        digest = digests.unit_digest(self._unit, work.root)
+        digest = content.unit_digest(self._unit, work.root)
         self._terms = Terms(self._unit, digest, "cuda" if self._is_gpu else "cpu", settings)
         self._expected = Expected(work.unit, self._terms, frozenset(questions))
         self._queue = WorkQueue(self._hand_ins)

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from ..course import digests
+from ..course import content
 from ..errors import UserError
 from ..pool.grading_pool import GradingPool
 from ..pool.process import GradingProcess, GradingRefused, GradingStopped
@@ -52,7 +52,7 @@ def _encode(message: bytes, answers: Callable[[bytes], Answer]) -> bytes:
 
 def _able(message: bytes) -> Able | Unable:
     terms = msgspec.json.decode(message, type=Terms)
-    digest = digests.current_unit_digest(terms.unit)
+    digest = content.current_unit_digest(terms.unit)
     if digest != terms.kit:
         return Unable(
             f"its engine or its course is another one for {terms.unit} (digest {digest[:12]}, here "

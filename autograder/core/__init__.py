@@ -1,4 +1,4 @@
-"""Operations, what they observe and how it is judged: shared by the worker, the grading and the student check.
+"""Operations on a student's code, their observations, and how these are judged: for worker, grading and student check.
 
 `operations` and `bench` execute, `packing` and `observation` carry the results, and `comparison` and `judgement` judge
 them. Imports only torch and the standard library. Others import any of its modules.

@@ -1,7 +1,4 @@
-"""Arguments of a call, and the tensors and values nested in them.
-
-Hidden tests pass arguments by position, and by name if these have a default.
-"""
+"""Arguments of a call, and the tensors and values nested in them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -28,13 +25,13 @@ class Arguments(NamedTuple):
 
 
 InstancePositions = tuple[tuple[int, int], ...]
-"""Position and number of each instance among the arguments of a call."""
+"""For each instance among the arguments of a call: its position, and its number on the bench."""
 
 
 def with_instances(
     function: Callable[..., Any], held: Sequence[Sequence[int]], instances: Sequence[Any]
 ) -> Callable[..., Any]:
-    """Return the function with these instances inserted among its arguments.
+    """Return the function with instances inserted among its arguments. held: see `InstancePositions`.
 
     The instances are not copied: a later operation sees what the call did to them.
     """
@@ -48,7 +45,7 @@ def with_instances(
 
 
 def insert_instances(args: Sequence[Any], held: Iterable[tuple[int, Any]]) -> list[Any]:
-    """Return all arguments of a call. held: position and value of each instance."""
+    """Insert instances among the arguments of a call. held: position and value of each instance."""
     arguments = list(args)
     for position, instance in held:
         arguments.insert(position, instance)
@@ -56,7 +53,7 @@ def insert_instances(args: Sequence[Any], held: Iterable[tuple[int, Any]]) -> li
 
 
 def with_iterators(function: Callable[..., Any], once: bool) -> Callable[..., Any]:
-    """Return the function; if `once`, with an iterator instead of each list and tuple, which can be read only once."""
+    """Return the function; if `once`, it gets each list and tuple as an iterator, which can be read only once."""
     if not once:
         return function
 

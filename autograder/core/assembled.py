@@ -17,8 +17,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 class Assembled(nn.Module):
     """A module with parameters and buffers of given names and shapes.
 
-    A submodule with a matrix `weight` is an nn.Linear. `forward` returns a tuple: the input times each own matrix, then
-    the output of each own layer. With `computes`, `forward` evaluates that expression instead.
+    A submodule with a matrix `weight` is an nn.Linear. `forward` returns a tuple: the input times each of the module's
+    matrices, then the output of each of its layers. With `computes`, `forward` evaluates that expression instead.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Assembled(nn.Module):
         self._layers = [name for name, layer in self.named_children() if isinstance(layer, nn.Linear)]
 
     def _owner(self, name: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[nn.Module, str]:
-        """Return the submodule that holds a dotted name, built if necessary, and the last part of the name."""
+        """Return the submodule that holds a dotted name, after building it if missing, and the name's last part."""
         *path, last = name.split(".")
         owner: nn.Module = self
         for depth, step in enumerate(path, start=1):
@@ -65,7 +65,7 @@ class Assembled(nn.Module):
         return owner, last
 
     def forward(self, x: torch.Tensor, *others: Any) -> Any:
-        """x: (..., d_in); a matrix is (d_in, d_out), the weight of a layer (d_out, d_in)."""
+        """Compute the outputs. x: (..., d_in); a matrix is (d_in, d_out), the weight of a layer (d_out, d_in)."""
         if self._computes:
             others_by_name = dict(zip(self._others, others, strict=True))
             names = {**self._parameters, **self._buffers, **self._modules, **others_by_name}

@@ -1,7 +1,7 @@
 """The bench: the names of a notebook, the instances built from its classes, and the execution of operations on them.
 
 The worker has a bench for the student's code. The grading process has benches for the solutions and the known
-misconceptions, so that all code is observed in the same way. `operations` has the operations.
+misconceptions, so that all code is observed in the same way.
 """
 
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ class Operation(Generic[T]):
     tag: ClassVar[str] = ""
     """The operation's name in a header."""
     form: ClassVar[Any] = None
-    """The type as which the answer is decoded, if it is a plain value."""
+    """The result's type, for decoding an answer; None unless it is a plain value."""
 
     def on(self, bench: Bench) -> T:
         """Execute the operation on a bench. Raises StudentFault if the student's code fails."""

@@ -2,7 +2,7 @@
 
 A message names shapes, positions and sizes of differences, never an expected value of a hidden input. The student check
 shows the expected values of its public examples as well (`student_check.judgement`).
-Tolerances: `docs/design/hidden_tests.md`, section "Tolerances".
+Tolerances: see `docs/design/hidden_tests.md`.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,11 +31,11 @@ class Expected:
 
 RIGHT_NUMBERS = "Its numbers are right."
 _MOST_RESULTS = 3
-"""Longest list of results of which one may be right: a longer list could contain every plausible result."""
+"""Longest list of results of which one may be right: a longer one could hold every plausible result."""
 
 
 def as_expected(value: Any, tolerance: float) -> Any:
-    """Return the value with each tensor in it, also in nested lists and dicts, as an `Expected` of this tolerance."""
+    """Replace each tensor of a value, also in nested lists and dicts, by an `Expected` with this tolerance."""
     if isinstance(value, tuple | list):
         items = [as_expected(item, tolerance) for item in value]
         return tuple(items) if isinstance(value, tuple) else items
@@ -97,7 +97,7 @@ def difference(
 
 
 def right_in_another_form(actual: Any, expected: Any, tolerance: float | None = None) -> str:
-    """Return what is right about a wrong result that one trivial conversion makes right; otherwise an empty string.
+    """Return what is right, in a sentence, if one trivial conversion makes a wrong result right; else an empty string.
 
     The conversions: add or drop dimensions of size 1; put lists of numbers or of tensors into one tensor; take the
     right one of at most three results; drop results after the expected ones; split one tensor into several.
@@ -169,7 +169,7 @@ TOLERANCE = {
     torch.bfloat16: 1e-2,
 }
 LARGE_LOGITS = 1e-3
-"""Tolerance for logits of 20 and more, where right answers that scale in another order differ by more than 1e-5."""
+"""Tolerance for logits of 20 and more, for which right answers may differ by more than 1e-5."""
 _LONGEST_KEY = 60
 GOLDEN = 1e-4
 """Tolerance for values printed to four decimals."""
@@ -188,22 +188,22 @@ class Mismatch(AssertionError):
         self.details = tuple(details)
 
     compared: tuple[Any, Any] | None = None
-    """The value and the expected one. Hidden tests show them only to their authors; the student check shows them."""
+    """The student's value and the expected one. The student check shows them, hidden tests only to their authors."""
     what = "The result"
     """The compared value, in words."""
 
 
 class Unproven(Mismatch):
-    """The call has the tested property but returns a wrong value, so the property is that of another computation.
+    """Raised if a call has the tested property but returns a wrong value, so that the property proves nothing.
 
-    It costs points only if the hidden tests of values all pass: see `grading.scoring`.
+    It costs points only if all hidden tests of values pass: see `grading.scoring`.
     """
 
 
 class OddForm(Mismatch):
-    """A trivial conversion makes the result right: see `right_in_another_form`.
+    """Raised if the result's form is wrong but a trivial conversion makes it right: see `right_in_another_form`.
 
-    right: what is right about the result, a sentence that ends the message.
+    right: a sentence on what is right about the result, at the end of the message.
     """
 
     def __init__(self, message: str, right: str) -> None:
@@ -286,17 +286,17 @@ def any_identical(results: Sequence[Any]) -> bool:
 
 
 def only(expected: Any, *positions: int) -> Any:
-    """Return the tuple of expected results with None at all other positions, so that any result is right there."""
+    """Return the expected results with None, which accepts any result, at all positions but these."""
     return tuple(one if at in positions else None for at, one in enumerate(expected))
 
 
 def row(actual: Any, number: int) -> Any:
-    """Return one row of a matrix, for values that a document prints a row at a time; other values unchanged."""
+    """Return one row of a matrix, for documents that print single rows; return any other value unchanged."""
     return actual[number] if isinstance(actual, torch.Tensor) and actual.dim() > 1 and len(actual) > number else actual
 
 
 def rows(actual: Any, number: int) -> Any:
-    """Return the same row of each matrix of a tuple or list; other values unchanged."""
+    """Return the same row of each matrix in a tuple or list; return any other value unchanged."""
     return tuple(row(one, number) for one in actual) if isinstance(actual, tuple | list) else actual
 
 

@@ -1,4 +1,4 @@
-"""Messages about an answer, used by both the hidden tests and the student check. Each function returns a message."""
+"""Messages about an answer, for both the hidden tests and the student check. Each function returns one."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -41,12 +41,12 @@ class Part(NamedTuple):
 
 
 def argument(number: int) -> Part:
-    """Return the argument at this position."""
+    """Return the Part for the argument at this position."""
     return Part(f"the {ORDINALS[number]} argument", str(number))
 
 
 def parameter(name: str) -> Part:
-    """Return the parameter of this name."""
+    """Return the Part for the parameter of this name."""
     return Part(f"`{name}`", name)
 
 
@@ -59,7 +59,7 @@ def detached(where: Part) -> str:
 
 
 def no_parameter(name: str) -> str:
-    """Message for a parameter that has another name."""
+    """Message for an instance without a parameter of this name."""
     return f"It has no parameter `{name}`."
 
 
@@ -77,7 +77,7 @@ def not_finite(where: Part) -> str:
 
 
 def writes_into(arguments: Sequence[int]) -> str:
-    """Message for arguments, given by position, that a call wrote into."""
+    """Message for a call that wrote into its arguments. arguments: their positions."""
     which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
     return f"It writes into {which} argument. Operations ending in `_`, `+=`, `/=` and `x[i] = ...` work in place."
 

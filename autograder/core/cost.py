@@ -3,11 +3,11 @@
 A dispatch mode sees each operator, so the counts are the same on every machine.
 
 - Operations: 2 for each multiply-add of a matrix product, like PyTorch's FlopCounterMode. An operator that multiplies
-  and adds elements counts 2 for each element. Any other operator counts 1 for each element that it reads or returns,
-  whichever are more. Views are free.
+  and adds elements counts 2 for each. Any other operator counts 1 for each element that it reads or returns, whichever
+  are more. Views are free.
 - Tensors count by their memory: an expanded tensor is as large as the tensor that it repeats, and a view as large as
   its base. A complex element and an integer of eight bytes count as two elements. Memory of the call's arguments and of
-  its module's parameters and buffers does not count, except the part by which it grows.
+  its module's parameters and buffers counts only as far as it grows.
 - Rows: the number of rows with which each two-dimensional parameter is multiplied. A copy of a parameter, or several
   parameters concatenated, count as the parameters themselves.
 """
@@ -27,7 +27,7 @@ from .arguments import Arguments, tensors_in
 from .run_trace import IsOwnFile, OperatorMode, memory_id, name_of, operands_in
 
 _expired = torch.UntypedStorage._expired
-"""Tests whether memory was freed, like `StorageWeakRef.expired` in a third of the time."""
+"""Returns whether memory was freed, like `StorageWeakRef.expired`, but in a third of the time."""
 _PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm"}
 _VECTOR_PRODUCTS = {"mv", "addmv", "dot", "vdot"}
 _TWO_FOR_AN_ELEMENT = {"addcmul", "addcdiv", "addr", "lerp"}
@@ -71,7 +71,7 @@ class Cost:
     """The first computation that was not counted, so that the counts may be too small: its reason and its line."""
 
     def packed(self) -> tuple[Any, ...]:
-        """Return the fields of the cost and of each `Most` in their order, as a worker sends them."""
+        """Return the fields of the cost and of each `Maximum` in their order, as a worker sends them."""
         maxima = (self.largest, self.alive, self.rows, self.uncounted)
         return self.operations, *((most.count, most.of, most.file, most.line) for most in maxima)
 
@@ -100,7 +100,7 @@ class _Memory:
         return (key := memory_id(tensor)) in self._given or key in self._held
 
     def take(self, tensor: torch.Tensor) -> int:
-        """Count a tensor's memory if it is new or has grown. Return its elements; 0 if nothing is new."""
+        """Count a tensor's memory if it is new or has grown. Return its number of elements; 0 if nothing is new."""
         key = memory_id(tensor)  # not reused for other memory while a weak reference exists
         numbers = _numbers(tensor)
         if key in self._given:
@@ -136,9 +136,9 @@ class CostCounter(OperatorMode):
         self._own = own
         self._rows: dict[str, float] = {}
         self._parameters: dict[int, frozenset[str]] = {}
-        """By memory, the names of the parameters from which alone its tensor was computed."""
+        """Names of parameters, by the id of a memory whose tensor was computed only from them."""
         self._derived: list[StorageWeakRef] = []
-        """Memory of tensors computed from parameters. A weak reference prevents reuse of its id for other memory."""
+        """Memory of tensors computed from parameters: weak references, so that no id is reused for other memory."""
         self._sizes = {name: parameter.numel() for name, parameter in parameters.items()}
         for tensor in given:
             self.memory.give(tensor)
@@ -219,7 +219,7 @@ class CostCounter(OperatorMode):
                 self.cost.rows = Maximum(rows, name, *self.place())
 
     def _project_by_elements(self, operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
-        """Count the rows of a product of elements, `x.unsqueeze(-2) * weight`, which a sum completes."""
+        """Count the rows of an elementwise product, `x.unsqueeze(-2) * weight`; a sum makes it a matrix product."""
         size = sum(tensor.numel() for tensor in made)
         for weight in operands:
             names = sorted(self._parameters.get(memory_id(weight), ()))
@@ -227,7 +227,7 @@ class CostCounter(OperatorMode):
                 self._add_rows(names, size / max(sum(self._sizes[name] for name in names), 1))
 
     def _derive(self, operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
-        """Register results computed only from parameters, or from a parameter and a number, as those parameters."""
+        """Let results computed only from parameters, or from a parameter and a number, count as these parameters."""
         if not operands or not self._parameters:
             return
         each = [self._parameters.get(memory_id(tensor)) for tensor in operands]
@@ -266,8 +266,8 @@ def measure_cost(
     """Measure the cost and result of a call without gradients, because autograd keeps tensors that the call drops.
 
     function: the called function or module. The memory of a module's parameters and buffers does not count.
-    own: tells the files of the student's code. once: pass each list and tuple as a generator of copies, so that the
-    tensors that the code keeps are counted. counting: the class that counts.
+    own: returns whether a file is the student's code. once: pass each list and tuple as a generator of copies, so that
+    the tensors that the code keeps are counted. counting: the counter's class.
     """
     is_module = isinstance(function, torch.nn.Module)
     given = [*tensors_in(arguments.positional), *tensors_in(dict(arguments.named))]
@@ -289,7 +289,7 @@ def _one_by_one(arguments: Arguments) -> Arguments:
 
 
 def _numbers(tensor: torch.Tensor) -> int:
-    """Return the elements of a tensor's memory. An integer of eight bytes has room for two float32 elements."""
+    """Return the number of elements in a tensor's memory; an eight-byte integer or complex number counts as two."""
     has_room_for_two = tensor.is_complex() or tensor.dtype in (torch.int64, torch.uint64)
     return tensor.untyped_storage().nbytes() // tensor.element_size() * (2 if has_room_for_two else 1)
 
@@ -336,7 +336,7 @@ OPERATOR = "operator"
 LEFT = "left"
 THREAD = "thread"
 UNSEEN = "unseen"
-"""Reasons for which a call is not countable: see `countable`."""
+"""Reasons, with the three above, why a call is not countable: see `countable`."""
 
 _WHY = {
     LEFT: (

@@ -1,8 +1,8 @@
-"""Count the cost of a call, and detect computations that are not counted. `cost` counts the operators that it sees.
+"""Count the cost of a call, and detect computations that are not counted.
 
 The call gets sealed tensors. They have no elements of their own, so code can only pass them to operators. Any other
 access to the elements makes the call uncountable: operators that are not on the list, kernels written in Python,
-elements that leave PyTorch, other threads, code that searches the interpreter for the tensors behind.
+elements that leave PyTorch, other threads, code that searches the interpreter for the real tensors.
 """
 # ruff: noqa: SIM905 (a list of a hundred names is read more easily without its quotes)
 
@@ -58,16 +58,16 @@ _STEP_BY_STEP = frozenset(
 
 
 class Sealed(torch.Tensor):
-    """A tensor without elements, which stands for another one. Operators work on that one, and are counted.
+    """A tensor without elements, which stands for a real one. Operators compute with the real one, and are counted.
 
-    This needs no dispatch mode that code could switch off, and holds in every thread.
+    Counting needs no dispatch mode, which code could switch off, and works in every thread.
     """
 
     __slots__ = ("behind",)
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        """Raise where PyTorch would use a null pointer."""
+        """Raise an error instead of letting PyTorch use a null pointer."""
         raise RuntimeError("This tensor has no memory of its own.")
 
     data_ptr = __dlpack__ = share_memory_ = apply_ = map_ = map2_ = _refuse
@@ -95,7 +95,7 @@ class SealedCostCounter(CostCounter):
         super().__init__(own, given, parameters)
         self._own = own
         self._bits = _BITS + _BITS_FOR_AN_ELEMENT * sum(tensor.numel() for tensor in given)
-        """Bits that may still leave PyTorch."""
+        """Number of bits that may still leave PyTorch."""
         self._thread = get_ident()
         self.is_busy = False
         self._outside: dict[int, StorageWeakRef] = {}
@@ -218,7 +218,7 @@ class SealedCostCounter(CostCounter):
         super().take_foreign(tensor)
 
     def run(self, call: Callable[..., Any], arguments: Arguments, once: bool, *, behind: Any = _behind) -> Any:
-        """Return the result of the call. If it does not work with sealed tensors, it is called again without."""
+        """Return the result of the call. If it fails with sealed tensors, it is repeated with the real ones."""
 
         def opened(value: Any, depth: int = 0) -> Any:
             if type(value) is Sealed and behind.__get__(value)[0] is self:
@@ -266,7 +266,7 @@ def _dispatched(
     *,
     behind: Any = _behind,
 ) -> Any:
-    """Count an operator of sealed tensors if no dispatch mode is active."""
+    """Count an operator of sealed tensors: PyTorch calls this if no dispatch mode is active."""
     first = next(one for one in tensors_in([args, kwargs]) if type(one) is Sealed)
     return behind.__get__(first)[0].__torch_dispatch__(func, types, args, kwargs)
 
@@ -319,7 +319,7 @@ _running = list[SealedCostCounter]()
 
 @cache
 def _install_audit_hook() -> None:
-    """Install an audit hook that detects code which searches the objects of its callers, or reads memory by address."""
+    """Install an audit hook against code that searches its callers' objects, or reads memory by address."""
 
     def audit(event: str, args: tuple[Any, ...]) -> None:
         for counting in _running:

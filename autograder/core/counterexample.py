@@ -38,7 +38,7 @@ class CounterexampleTarget:
     also: tuple[Any, ...] = ()
     """Further arguments of the function, after the tensors."""
     hides: tuple[str, ...] = ()
-    """Conditions on the input that hide the misconception; the signature has the first that holds.
+    """Conditions under which an input hides the misconception; the verdict's `why` has the first that holds.
 
     Forms: `T=1`, `d_k=d_v`, `x alike` (all elements equal), `x all 0`, `x alike along T`, `x alike turned h T` (equal
     after transposing h and T).
@@ -60,7 +60,7 @@ class RequiredTensor:
 
     @property
     def sized(self) -> list[str]:
-        """The dimensions with a name, which are the last ones."""
+        """The dimensions that have a name: all but a leading `...`."""
         return [dim for dim in self.dims if dim != ANY_MORE]
 
     @property
@@ -71,7 +71,7 @@ class RequiredTensor:
 
 @dataclass(frozen=True)
 class CounterexampleResult:
-    """Verdict on an input."""
+    """Verdict on a student's input: whether it is a counterexample."""
 
     problem: str
     """Reason in a sentence why the input is not a counterexample; empty if it is one."""
@@ -256,12 +256,12 @@ PackedFunction = Mapping[str, Any]
 
 
 def packed_function(code: str, imports: Mapping[str, str]) -> PackedFunction:
-    """Return a function in the form of its release."""
+    """Pack a function's source and imports for the release."""
     return {"code": base64.b85encode(zlib.compress(code.encode(), 9)).decode(), "imports": dict(imports)}
 
 
 def unpacked_function(name: str, function: PackedFunction) -> Callable[..., Any]:
-    """Return the function of a release. `inspect` finds no source of it, because no file has its lines."""
+    """Return the function that was packed. `inspect` finds no source of it."""
     scope: dict[str, Any] = {as_: importlib.import_module(module) for as_, module in function["imports"].items()}
     scope["__name__"] = f"a wrong {name}"
     code = zlib.decompress(base64.b85decode(function["code"])).decode()

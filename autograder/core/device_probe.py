@@ -25,7 +25,7 @@ BY_NUMBERS = ", by its numbers"
 """Suffix of a verdict on code that read single elements of tensors."""
 
 DEVICE = torch.device("meta")
-"""The only other device that every build of PyTorch can differentiate on."""
+"""Stands for a GPU: besides the CPU, the only device on which every build of PyTorch can differentiate."""
 _CPU = torch.device("cpu")
 _CLOSE = 1e-3
 
@@ -47,7 +47,7 @@ class _Away(torch.Tensor):
     def numpy(self, *, force: bool = False) -> Any:
         return self.here.numpy(force=True) if force else super().numpy()
 
-    def __format__(self, specification: str) -> str:  # likewise: PyTorch formats a tensor of one element as a number
+    def __format__(self, specification: str) -> str:  # PyTorch formats one element as a number
         return format(self.item(), specification) if self.dim() == 0 else object.__format__(self, specification)
 
     is_cuda = True  # code that is only for CUDA is right on CUDA
@@ -185,7 +185,7 @@ def _execute(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any
 
 
 def _with_operands(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Any:
-    """Return the result of an operator that writes into operands, with the operands themselves in it."""
+    """Return the result of an operator that writes into operands, with these operands instead of their CPU tensors."""
     given = [*zip(func._schema.arguments, args, strict=False)]
     given += [(argument, kwargs[argument.name]) for argument in func._schema.arguments if argument.name in kwargs]
     held = {id(_to_cpu(one)): one for argument, value in given if argument.is_write for one in tensors_in([value])}
@@ -198,7 +198,6 @@ def _to_cpu(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _map_tensors(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
-    """Return the value with `change` applied to each tensor in it."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, list | tuple):
@@ -219,7 +218,7 @@ def move_arguments(arguments: Arguments) -> Arguments:
 
 @contextmanager
 def emulated_device(devices: OnDevices) -> Iterator[OnDevices]:
-    """Let code in this context find DEVICE as it would find CUDA."""
+    """Let DEVICE behave like CUDA for the code in this context."""
     with _patched_torch(), _EmulatedCuda(), devices:
         yield devices
 

@@ -1,4 +1,4 @@
-"""Judgement of words drawn from logits, by their frequencies, because the words of a seed are random."""
+"""Judge words drawn from logits by their frequencies, because right answers draw other words from the same seed."""
 
 from typing import Any
 
@@ -9,19 +9,19 @@ from .comparison import Mismatch, describe
 
 DRAWS = 4000
 FEW_DRAWS = 300
-"""Number of draws if frequencies are not compared: each likely word occurs."""
+"""Number of draws for tests that compare no frequencies: each likely word occurs."""
 _SIGMAS = 6
-"""Accepted standard deviations: of a right answer, one frequency in 500 million is further off."""
+"""Accepted deviation in standard deviations; one in 500 million frequencies of a right answer is further off."""
 LEVELS = torch.tensor([2.0, 1.2, 0.5, -0.1, -0.8, -2.0])
-"""The logits of a row, in some order: the rarest word is still drawn about thirty times."""
+"""The logits of a row, in any order: even the rarest word is drawn about thirty times."""
 RIGHT = "as wanted"
 ALWAYS_THE_SAME = "All calls draw the same words: is a seed set inside, or always the largest logit taken?"
 LEAST_DRAWN = 15
-"""A word whose expected count is smaller may be missing by chance."""
+"""Words with a smaller expected count may be missing by chance."""
 
 
 def as_words(found: Any, b: int) -> torch.Tensor:
-    """Return the drawn words, one for each of b rows. Raises Mismatch if they are something else."""
+    """Return a result as drawn words, one for each of b rows. Raises Mismatch if it is something else."""
     if not isinstance(found, torch.Tensor) or found.shape != (b,):
         raise Mismatch(complaints.of_another_shape(describe(found), (b,)))
     if found.is_complex() or not bool(found.double().isfinite().all()):
@@ -30,7 +30,7 @@ def as_words(found: Any, b: int) -> torch.Tensor:
 
 
 def in_short(words: torch.Tensor, logits: torch.Tensor, temperature: float) -> str:
-    """Return a signature of the words, one for each row, that contains nothing random."""
+    """Return a description of the words, one for each row, that contains nothing random: `the largest`."""
     if bool((words == logits.argmax(dim=-1)).all()):
         return "the largest"
     if bool((words == logits.argmin(dim=-1)).all()):
@@ -56,8 +56,8 @@ def laws(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: i
 def law(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> frozenset[str]:
     """Return the names of the rule by which the words were drawn: the same for all answers that draw by it.
 
-    It is the right rule if the counts allow it, and otherwise the one that explains them best. Which other rules they
-    allow depends on the draws. A rule has several names if rules give the same shares here.
+    It is the right rule if the counts allow it, and otherwise the one that explains them best. A rule has several names
+    if rules give the same shares here.
     """
     found, made = laws(words, logits, temperature, top_k), _rules(logits.double(), temperature, top_k)
     if len(found) < 2:
@@ -136,7 +136,7 @@ def assert_support(words: torch.Tensor, logits: torch.Tensor, temperature: float
 def fault_where_tied(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> str:
     """Return what is wrong with words drawn from a row whose logits tie at the k-th place; empty if nothing is.
 
-    Right is to draw from k words or from all that tie. Which of these words were drawn is chance and is not reported.
+    A right answer draws from k words or from all that tie. Which of these were drawn is chance and is not reported.
     """
     counts = _counts(words, logits)
     least = logits.topk(top_k).values[-1]

@@ -1,4 +1,4 @@
-"""Judgement of dropout on attention weights by its structure, because the dropped entries themselves are random."""
+"""Judge dropout on attention weights by its structure, because the dropped entries themselves are random."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,18 +37,18 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Structure:
-    """Changes that dropout made to the attention weights of all sequences and heads, which the result shows twice."""
+    """Changes that dropout made to all sequences' and heads' attention weights, of which the result has two copies."""
 
     entries: Dropped
     """Changes of the visible weights."""
     copies_agree: bool
     """True if both copies of the weights are equal. Otherwise something other than weights is dropped."""
     repeats: frozenset[str]
-    """Dimensions along which the same places are dropped everywhere."""
+    """Dimensions along which the same entries are dropped at every index."""
     pairs: frozenset[str] = frozenset()
-    """Dimensions along which a dropped place depends on another."""
+    """Dimensions along which one entry is dropped depending on another."""
     rules: frozenset[str] = frozenset()
-    """Other rules that the dropped places follow."""
+    """Other rules that the dropped entries follow."""
     ahead: bool = False
     """True if there is weight above the diagonal."""
 
@@ -85,7 +85,7 @@ def dropped(result: Any, weights: torch.Tensor, p: float) -> Dropped:
 
 
 def repeats(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ...]) -> frozenset[str]:
-    """Return those of the last dimensions along which the same visible entries are dropped everywhere."""
+    """Return those of the last dimensions along which the same visible entries are dropped at every index."""
 
     def is_repeated(dim: int) -> bool:
         both = visible & visible.roll(1, dim)
@@ -95,9 +95,9 @@ def repeats(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ..
 
 
 def pairs(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ...]) -> frozenset[str]:
-    """Return those of the last dimensions along which places depend on each other when they are dropped.
+    """Return those of the last dimensions along which one entry is dropped depending on another.
 
-    The pairs are neighbours, the two halves, and each place with its mirror image.
+    The compared entries are neighbours, the two halves, and each entry with its mirror image.
     """
     share = float(gone[visible].double().mean())
 
@@ -121,7 +121,7 @@ def pairs(gone: torch.Tensor, visible: torch.Tensor, dimensions: tuple[str, ...]
 
 
 def rules(gone: torch.Tensor, repeated: frozenset[str]) -> frozenset[str]:
-    """Return the rules that the dropped places (b, Tq, Tk) follow, if no dimension repeats them."""
+    """Return the rules that the dropped entries (b, Tq, Tk) follow, if dropout repeats along no dimension."""
     counts, square = gone.sum(-1), gone.shape[-1] == gone.shape[-2]
     kept = {
         "The diagonal is never dropped": not bool(gone.diagonal(dim1=-2, dim2=-1).any()),
@@ -203,7 +203,7 @@ def _changes(result: torch.Tensor, weights: torch.Tensor, p: float) -> frozenset
         "divided by the root of 1-p": weights / (1 - p) ** 0.5,
     }
     named = {name for name, made in rules.items() if torch.allclose(result, made, rtol=_CLOSE, atol=0)}
-    factor = float((result / weights).nanmedian())  # 1 / (1 - q) where a q of one's own is given to the library
+    factor = float((result / weights).nanmedian())  # 1 / (1 - q) if another q is passed to the library
     if torch.allclose(result, factor * weights, rtol=_CLOSE, atol=0):
         named.add(f"times {factor:.3g}")
     return frozenset(named)

@@ -131,7 +131,7 @@ class OverLimit(BaseException):
 
 @contextmanager
 def cpu_limit(seconds: float) -> Iterator[None]:
-    """Raise OverLimit in and after the block once this process has used these CPU seconds. Main thread only."""
+    """Raise OverLimit in and after the block once the process has used `seconds` of CPU time. Main thread only."""
     signals: list[int] = []
 
     def end(number: int, frame: Any) -> None:

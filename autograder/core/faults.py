@@ -114,7 +114,7 @@ def raised(error: BaseException) -> Raised:
 
 
 def has_own_words(error: BaseException) -> bool:
-    """Return whether a `raise` or `assert` outside PyTorch raised an exception, so that its author chose the words."""
+    """Return whether a `raise` or `assert` outside PyTorch raised an exception: its author chose the words."""
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next

@@ -104,9 +104,10 @@ def assert_devices(devices: Sequence[str], verdict: str) -> None:
 
 
 def is_refusal(kinds: Sequence[str], errors: Sequence[str]) -> bool:
-    """Return whether an exception rejects an input. kinds: the names of its classes. errors: the classes that do.
+    """Return whether an exception rejects an input.
 
-    A stub's NotImplementedError does not, although it is a RuntimeError.
+    kinds: names of the exception's classes. errors: names of classes that reject. A stub's NotImplementedError does
+    not.
     """
     return bool(set(errors) & set(kinds)) and "NotImplementedError" not in kinds
 
@@ -121,8 +122,7 @@ def assert_parameters(parameters: Mapping[str, torch.Tensor], shapes: Mapping[st
 def assert_cost(cost: Cost, limits: Limits, at: LineInWords, *, is_counted: bool = True) -> None:
     """Raise Mismatch if the cost exceeds a limit.
 
-    is_counted: true if only the count decides, so that an uncountable call is a mismatch. Operations have no other
-    measure than the count.
+    is_counted: raise it for an uncountable call too. A limit of operations always implies this.
     """
     if found := exceeded_message(cost, limits, at):
         raise Mismatch(found)
@@ -132,7 +132,7 @@ def assert_cost(cost: Cost, limits: Limits, at: LineInWords, *, is_counted: bool
 
 @dataclass(frozen=True)
 class TestShare:
-    """One test of an exercise, and how much of its weight the answer earns."""
+    """One test of an exercise, and the share of its weight that the answer earns."""
 
     __test__ = False  # the name would make pytest collect it
 
@@ -156,11 +156,11 @@ class Points:
     tried: float
     """The maximum points of the tests that were run."""
     is_halved: bool
-    """True if the points were reduced to half of the exercise's, because an essential test failed."""
+    """True if a failed essential test reduced the points to half of the exercise's."""
 
     @property
     def earned(self) -> float:
-        """The sum of the points."""
+        """The exercise's points."""
         return sum(self.each)
 
 

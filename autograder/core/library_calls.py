@@ -1,4 +1,4 @@
-"""The libraries that an exercise may forbid, by the names of their functions, and the record of those that ran."""
+"""Recognise libraries that an exercise may forbid by the names of their functions, and record those that run."""
 
 import re
 from functools import cache

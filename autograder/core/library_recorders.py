@@ -37,7 +37,7 @@ _ENDING_IN_OPERATORS = ("torch._tensor", "torch._C", "torch._ops", "torch.nn.mod
 
 _observed: set[FunctionType] = set()
 _registered: dict[str, torch.library.Library] = {}
-"""By namespace. A registration lasts as long as its library object exists."""
+"""Library objects by namespace. A registration lasts as long as its library object exists."""
 
 _APPLIED = {"forward", "_forward_impl", "__call__", "_call"}
 """Methods by which a class such as `SoftmaxTransform` computes."""
@@ -174,7 +174,7 @@ _KERNEL_KEYS = {
     "CompositeExplicitAutograd": "CPU",
     "FuncTorchBatchedDecomposition": "FuncTorchBatched",
 }
-"""Dispatch keys of the kernels that compute, each with the key at which it is read. Those of autograd call these."""
+"""Dispatch keys of kernels that compute, each with the key at which it is read. Kernels of autograd call these."""
 
 
 def observe_operators() -> None:

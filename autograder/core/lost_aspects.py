@@ -1,9 +1,9 @@
-"""Find the line at which an answer fails an aspect other than the values of its result.
+"""Find the line that makes an answer fail in an aspect other than the values of its result.
 
 The aspects: write into no argument, return the right dtype, let gradients reach all arguments, and follow the inputs to
 another device. A line is reported only if a traced run, or a run in which the line's effect is undone, proves it.
 
-Example: `where_lost(OF_WRITING, ["0"], traced, is_cell)` returns the line `x += 1` if that line writes into argument 0.
+Example: `find_lost_aspect(OF_WRITING, ["0"], traced, is_cell)` returns the line `x += 1` that writes into argument 0.
 """
 
 import copy
@@ -31,7 +31,7 @@ _MAX_UNDONE = 6
 
 
 class LostAspect(NamedTuple):
-    """A line of a student's code, and the way in which it loses the aspect."""
+    """A line of a student's code, and the way in which it loses an aspect."""
 
     file: str
     line: int
@@ -91,7 +91,7 @@ def _of_writing(number: int, asked: TracedCall, own: IsOwnFile) -> LostAspect | 
 
 
 class _Writing(OperatorMode):
-    """Notes the line that first changes one of these memories."""
+    """Notes the line that first changes one of the given memories."""
 
     def __init__(self, own: IsOwnFile, memories: set[int]) -> None:
         super().__init__()
@@ -148,7 +148,6 @@ class _Notes:
         return [number, *(one for one in into if one > number)] if number >= 0 else into
 
     def note(self, func: Any, operands: list[torch.Tensor], given: Any) -> None:
-        """Note the results of an operator."""
         inputs = tuple(number for one in operands for number in self.behind(one))
         for one in tensors_in(given):
             self._of[id(one)] = len(self.made)
@@ -158,7 +157,7 @@ class _Notes:
             self.made.append(_Note(own_line(self._own), name_of(func), one.dtype, inputs, bool(operands)))
 
     def first(self, tensors: Iterable[torch.Tensor], has_kind: Callable[[_Note], bool]) -> _Note | None:
-        """Return the first tensor of a kind from which these were computed through tensors of that kind only."""
+        """Return the earliest tensor of a kind from which `tensors` were computed through tensors of this kind only."""
         pending, seen, found = [n for one in tensors for n in self.behind(one)], set[int](), list[int]()
         while pending:
             number = pending.pop()
@@ -205,7 +204,7 @@ def _of_dtype(found: torch.dtype, wanted: torch.dtype, asked: TracedCall, own: I
 
 
 def _real(dtype: torch.dtype) -> torch.dtype:
-    """Return the dtype, for a complex one that of its parts."""
+    """Return the dtype of a real part: float32 for complex64 and for float32."""
     return dtype.to_real() if dtype.is_complex else dtype
 
 

@@ -21,9 +21,9 @@ class Observation(Generic[V]):
     changed: list[int] = field(default_factory=list)
     """Positions of the arguments that the call wrote into; tensors are never passed by name."""
     devices: list[str] = field(default_factory=list)
-    """Types of the output tensors' devices if there are several; a single one does not depend on the code."""
+    """Device types of the output tensors if there are several, else empty."""
     gradients: Any = None
-    """One for each argument; None if none arrived or the argument is not a float tensor."""
+    """Gradients, one for each argument; None if none arrived or the argument is not a float tensor."""
     parameter_gradients: Any = None
     """Gradients by the parameters' names."""
     library_calls: list[str] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Observation(Generic[V]):
     """The CPU time of the call, measured outside the worker; only `TimedCall` is measured."""
 
     def mapped(self, change: Callable[[Any], Any]) -> "Observation[Any]":
-        """Return the observation with the value, the gradients and the cost changed, in this order."""
+        """Return the observation with `change` applied to the value, the gradients and the cost, in this order."""
         return Observation(
             change(self.value),
             self.changed,

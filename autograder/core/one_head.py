@@ -1,4 +1,4 @@
-"""Judgement of the matrices of an attention head by its weights, because many matrices give the same weights.
+"""Judge the matrices of an attention head by its weights, because many matrices give the same weights.
 
 Each token of a sentence is a vector of its word and its position, both one-hot. The head is causal.
 """
@@ -68,7 +68,7 @@ def _matrices(found: Any, num_words: int, num_places: int) -> list[torch.Tensor]
 
 
 def assert_attends(seen: Attended) -> None:
-    """Raise Mismatch unless the weights are those that the head's name says."""
+    """Raise Mismatch unless the weights follow the pattern of the head's name, such as `previous`."""
     right = _patterns(seen.words)[seen.head]
     if not _is_close(seen.weights, right):
         i, j = ((seen.weights - right).abs() > _CLOSE).nonzero()[0].tolist()
@@ -92,7 +92,7 @@ def _assert_no_batch(seen: Attended) -> None:
 
 
 def behaviour(seen: Attended) -> tuple[Any, ...]:
-    """Return a signature that distinguishes misconceptions, independent of the chosen matrices."""
+    """Return features of the head by which misconceptions differ, regardless of the chosen matrices."""
     patterns = _patterns(seen.words)
     alike = sorted(name for name, one in patterns.items() if _is_close(seen.weights, one))
     is_peaked = bool((seen.weights.amax(dim=-1) > 1 - _CLOSE).all())
@@ -104,7 +104,7 @@ def behaviour(seen: Attended) -> tuple[Any, ...]:
 
 
 def behaviour_without_weights(mismatch: Mismatch) -> str:
-    """Return the signature of an unusable result: the message without the matrices' width, which is free."""
+    """Return the message on an unusable result without the matrices' width, which students choose."""
     return re.sub(r"shape \((\d+), \d+\); a matrix", r"shape (\1, ...); a matrix", str(mismatch))
 
 

@@ -66,7 +66,7 @@ class ManualSeed(Operation[None]):
 
 @dataclass(frozen=True)
 class Build(Operation[int]):
-    """Build an instance, and return its number.
+    """Build an instance of a student's class, and return the instance's number.
 
     It is built on the CPU, where a seed has the same result on all machines, and then moved to the device.
     """
@@ -76,7 +76,7 @@ class Build(Operation[int]):
     name: str
     arguments: Arguments
     plain: bool = False
-    """True if the instance need not be a module; it is not moved."""
+    """True if the class need not be an nn.Module; then the instance is not moved."""
 
     def on(self, bench: Bench) -> int:
         bench.seed(bench.next_seed)
@@ -98,7 +98,7 @@ class Build(Operation[int]):
 
 @dataclass(frozen=True)
 class Assemble(Operation[int]):
-    """Build a module that is not of a student's class, as input for the student's code, and return its number."""
+    """Build an nn.Module without the student's classes, as input for the student's code, and return its number."""
 
     tag = "assemble"
     form = int
@@ -114,7 +114,7 @@ class Assemble(Operation[int]):
         return bench.add(self.made(bench).to(bench.device), self)
 
     def made(self, bench: Bench) -> Assembled:
-        """Return a new module."""
+        """Return a new nn.Module with these parameters."""
         return Assembled(self.parameters, self.buffers, self.frozen, self.shared, self.computes, self.others)
 
 
@@ -123,7 +123,7 @@ class Call(Operation[Observation[Any]]):
     """Call a function, an instance's forward, or a method of an instance, on copies of the arguments.
 
     With cotangents (the gradients of a loss with respect to each output), gradients flow back to each float argument
-    and each parameter. Positions of arguments in the observation include those of instances.
+    and each parameter. Positions of arguments in the observation count instances too.
     """
 
     tag = "call"
@@ -132,7 +132,7 @@ class Call(Operation[Observation[Any]]):
     cotangents: tuple[torch.Tensor, ...] | None = None
     held: InstancePositions = ()
     part: str = ""
-    """The method's name."""
+    """Name of the method; empty to call the target itself."""
     once: bool = False
     """True if lists and tuples are passed as iterators, which can be read only once."""
 
@@ -181,7 +181,7 @@ class Read(Call):
 
 @dataclass(frozen=True)
 class MeasureCost(Call):
-    """Call, and count the cost of the call: see `cost`.
+    """Call as `Call` does, and count the cost of the call: see `cost`.
 
     limits: the hidden test's limits, see `cost.Limits`. once: lists and tuples are passed as generators of copies.
     """
@@ -207,7 +207,7 @@ class MeasureCost(Call):
 
 @dataclass(frozen=True)
 class TimedCall(Call):
-    """Call, and measure the CPU time; the CPU time of a worker's call is measured from outside."""
+    """Call as `Call` does, and measure the CPU time; for a worker, it is measured from outside."""
 
     tag = "timed_call"
 
@@ -219,7 +219,7 @@ class TimedCall(Call):
 
 @dataclass(frozen=True)
 class BlocksCall(Call):
-    """Call a function with a generator of random blocks, which never exist all at the same time.
+    """Call a function with a generator of random blocks of scores, which never exist all at the same time.
 
     blocks: seed, number and length of the blocks, see `drawn_blocks`.
     """
@@ -235,7 +235,7 @@ class BlocksCall(Call):
 
 
 def drawn_blocks(seed: int, number: int, length: int) -> Iterator[torch.Tensor]:
-    """Generate the blocks of a row of scores, (length,) each; the largest score is in the middle."""
+    """Yield a row of scores in `number` blocks, (length,) each; the largest score is in the middle block."""
     drawn = torch.randn(length, generator=torch.Generator().manual_seed(seed))
     for block in range(number):
         yield drawn.roll(block).sub_(min(abs(block - number // 2), 40))  # PyTorch computes exp(-90) slowly
@@ -345,7 +345,8 @@ class ProbeDevice(Operation[device_probe.Probed]):
 class TraceRun(Operation[run_trace.PackedRun]):
     """Trace a run of a function, or of a new instance: see `run_trace`.
 
-    built, parameters, through: see `run_trace.prepare_call`. numbers, replaced: tensors to replace, by their numbers.
+    built, parameters, through: see `run_trace.prepare_call`. numbers, replaced: numbers of tensors, and their
+    replacements.
     """
 
     tag = "watch_run"
@@ -368,9 +369,9 @@ class TraceRun(Operation[run_trace.PackedRun]):
 
 @dataclass(frozen=True)
 class FindLostAspect(Operation[str]):
-    """Return line, way and file of the loss of an aspect, separated by spaces; empty if no line is proven.
+    """Find the line that loses an aspect of the answer, such as its dtype: see `lost_aspects.find_lost_aspect`.
 
-    See `lost_aspects.where_lost`.
+    Result: line, way and file, separated by spaces; empty if no line is proven.
     """
 
     tag = "line_of_aspect"

@@ -20,7 +20,7 @@ MAX_ITEMS = 4_000
 MAX_TEXT, MAX_CHARACTERS = 10_000, 100_000
 """Limits for the characters of one text, and of all texts in one value."""
 MAX_PAIRS = 500
-"""Limit for one dict: colliding keys can be chosen, of which each is compared with all before it."""
+"""Limit for the items of one dict: with colliding keys, each is compared with all before it."""
 MAX_DIMS = 16
 
 _PLAIN = (tuple, list, dict, str, float)
@@ -33,7 +33,7 @@ _DTYPES = {
 Tensors = dict[str, torch.Tensor]
 
 Value = Union[None, bool, int, float, str, "Packed"]
-"""A value in a header."""
+"""A value as the header has it."""
 _Items = list[Value]
 _Pairs = list[tuple[Value, Value]]
 
@@ -88,7 +88,7 @@ def pack(value: Any, tensors: Tensors) -> Any:
 
 
 class _Packing:
-    """Packs one value, within the limits of a value."""
+    """Packs one value, within MAX_ITEMS and MAX_CHARACTERS."""
 
     def __init__(self, tensors: Tensors) -> None:
         self._tensors = tensors
@@ -173,7 +173,7 @@ def type_name(value: object) -> str:
 
 
 def round_trip(value: Any) -> Any:
-    """Return a value as the other side would receive it."""
+    """Pack and unpack a value, as if it were sent."""
     tensors: Tensors = {}
     return unpack(pack(value, tensors), tensors)
 
@@ -181,13 +181,13 @@ def round_trip(value: Any) -> Any:
 def unpack(packed: Any, tensors: Tensors) -> Any:
     """Return the value of packed JSON; raises ProtocolError if the JSON is not in the form of `pack`.
 
-    Removes the value's tensors from `tensors`, so that no tensor is used, and compared, a thousand times.
+    Removes the value's tensors from `tensors`, so that none is used, and compared, a thousand times.
     """
     return _Unpacking(tensors).value(packed, 0)
 
 
 class _Unpacking:
-    """Unpacks one value, within the limits of a value."""
+    """Unpacks one value, within MAX_ITEMS and MAX_CHARACTERS."""
 
     def __init__(self, tensors: Tensors) -> None:
         self._tensors = tensors

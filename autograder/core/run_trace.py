@@ -52,7 +52,7 @@ class TracedTensor:
 
 @dataclass
 class Run:
-    """The record of one run."""
+    """The record of one run: its tensors, its result or exception."""
 
     made: list[TracedTensor] = field(default_factory=list)
     result: Any = None
@@ -76,7 +76,7 @@ class RunTracer(TorchDispatchMode):
     supports_higher_order_operators = True
 
     def __init__(self, own: IsOwnFile, replaced: Mapping[int, torch.Tensor], *, in_shape: bool = False) -> None:
-        """own: tells the files of the student's code. replaced: new values by the numbers of tensors.
+        """own: returns whether a file is the student's code. replaced: new tensors by the numbers of the replaced ones.
 
         in_shape: replace a tensor only by one of the same shape, because some functions of torch end the process if the
         shape differs.
@@ -91,7 +91,7 @@ class RunTracer(TorchDispatchMode):
         self._replaced = replaced
         self._kept: list[Any] = []
         self._written: dict[int, list[int]] = {}
-        """By memory, the numbers of the tensors that were written into it, in place or into a view."""
+        """By the id of a memory, the numbers of the tensors that were written into it, in place or into a view."""
         self._room = MAX_ALL_NUMBERS
 
     @classmethod
@@ -168,7 +168,7 @@ def own_line(own: IsOwnFile) -> tuple[str, int]:
 
 
 def trace_run(call: Callable[[], Any], watch: RunTracer) -> Run:
-    """Run the call in a `Watch`, and return the record with the call's result or exception."""
+    """Run the call under a tracer, and return the record with the call's result or exception."""
     run = Run(watch.made)
 
     def returning(frame: FrameType, event: str, _: Any) -> None:
@@ -196,7 +196,7 @@ def prepare_call(
     arguments: tuple[Any, ...],
     through: tuple[str, ...] = (),
 ) -> Callable[[], Any]:
-    """Return the call to trace: of a function, or of an instance that is built, and gets its parameters, in the call.
+    """Return the call to trace: of a function, or of an instance that the call builds and loads with parameters.
 
     thing: the function or class. built: the arguments of the class; None for a function. through: see `bind_method`.
     Each call copies the arguments.
@@ -214,7 +214,7 @@ def prepare_call(
 
 
 def bind_method(target: Any, through: tuple[str, ...]) -> Callable[..., Any]:
-    """Return a function that calls the target, or a method of the target and reads attributes.
+    """Return a function that calls the target, or that calls a method of the target and reads attributes.
 
     through: the name of the method and the names of the n attributes; empty for the target itself. The method is called
     with n arguments at a time, and the attributes are the result.
@@ -303,7 +303,7 @@ class OperatorMode(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Return False: nothing is compiled, and PyTorch's wrapper would import its compiler and double the time."""
+        """Return False: PyTorch's wrapper would import its compiler and double the time."""
         return False
 
     def __torch_dispatch__(
@@ -337,10 +337,10 @@ def operands_in(args: Iterable[Any]) -> list[torch.Tensor]:
 def _let_subclasses_be_made() -> None:
     """Allow from now on to construct subclasses of Tensor, which PyTorch refuses in any dispatch mode.
 
-    PyTorch's own `causal_lower_right` constructs one. The modes see the tensors from which it is constructed.
+    PyTorch's own `causal_lower_right` constructs one.
     """
 
-    def new(*args: Any, **kwargs: Any) -> Any:  # so `torch._dynamo`, which looks at its signature, takes it
+    def new(*args: Any, **kwargs: Any) -> Any:  # `torch._dynamo` accepts this signature
         if args[0] is torch.Tensor or any(torch.Tensor in type(one).__mro__[1:] for one in args[1:]):
             return torch._C.TensorBase.__new__(*args, **kwargs)
         with torch._C._DisableTorchDispatch():

@@ -1,6 +1,6 @@
 """The course: its folder, settings and units, and notebooks as data, also as students submit them.
 
-`units` says which exercises a unit has and what they are worth. `submitted_folder`, `zip_file` and `notebook_file` read
+`units` says which exercises a unit has and what they are worth. `submitted_files` and `notebook_file` read
 a submission, whatever its student does to it meanwhile; `notebook` decodes it and `cells` relates its cells to those of
 the unit. Nothing here executes a student's code, and nothing needs torch. Others import any of its modules.
 """

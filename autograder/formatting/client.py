@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 from ..sandbox import isolation, temporary
 from ..sandbox.confine.confinement import Level, Terms
-from ..sandbox.confine.resources import WorkerLimits
+from ..sandbox.confine.process import WorkerLimits
 from ..sandbox.launch import ConfinedProcess, copy_packages, start
 from ..sandbox.limits import PageLimits
 from .formatter import MOST_HTML_BYTES, Answer, Broken, Kind, Request, receive, send
@@ -167,7 +167,7 @@ sys.path[:0] = [{str(folder)!r}]
 sys.path += {isolation.packages()!r}
 from autograder.formatting.formatter import main
 from autograder.sandbox.confine.confinement import Terms
-from autograder.sandbox.confine.resources import WorkerLimits
+from autograder.sandbox.confine.process import WorkerLimits
 sys.path.remove({str(folder)!r})
 terms, limits = json.loads({json.dumps([asdict(terms), asdict(worker)])!r})
 main(int(sys.argv.pop()), Terms(**terms), WorkerLimits(**limits))

@@ -21,7 +21,7 @@ import msgspec
 
 from ..core.connection import ConnectionClosed, read_exactly
 from ..sandbox.confine.confinement import CannotConfine, Confinement, Terms, prepare
-from ..sandbox.confine.resources import WorkerLimits
+from ..sandbox.confine.process import WorkerLimits
 
 Kind = Literal["markdown", "code"]
 Outcome = Literal["formatted", "too slow", "too large", "failed", "unavailable"]
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 MOST_HTML_BYTES = 1 << 20
 _MOST_MESSAGE_BYTES = 8 << 20
-"""JSON takes up to six bytes for one of the text."""
+"""Maximum size of a message: JSON takes up to six bytes for one byte of a text."""
 
 
 class Request(msgspec.Struct):
@@ -51,11 +51,11 @@ class Answer(msgspec.Struct):
 
 
 class Broken(Exception):
-    """The other side closed the connection, or sent something that is no message."""
+    """The other side closed the connection, or sent something that is not a message."""
 
 
 def send(connection: socket.socket, message: msgspec.Struct) -> None:
-    """Send a message as JSON after its length, which has four bytes; raises OSError if nobody takes it."""
+    """Send a message as JSON after its length, which has four bytes; raises OSError if the connection is lost."""
     body = msgspec.json.encode(message)
     connection.sendall(len(body).to_bytes(4) + body)
 
@@ -113,7 +113,7 @@ def _serve(control: socket.socket, formats: Formats, confinement: Confinement, l
 
 
 def _format(connection: socket.socket, formats: Formats) -> None:
-    """Format texts until the connection closes. SIGPROF, which nothing here catches, ends what takes too long."""
+    """Format texts until the connection closes. SIGPROF, which nothing catches, ends a process that takes too long."""
     while True:
         request = receive(connection, Request)
         begun = time.process_time()

@@ -13,7 +13,7 @@ from latex2mathml.converter import convert_to_element
 
 LONGEST = 2000
 _DEFINITIONS = re.compile(r"\\(\w*def|\w*command|let)(?![a-zA-Z])")
-"""Two lines of these can expand to any length."""
+"""Commands that define commands: two lines of them can expand to any length."""
 NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 
 ELEMENTS = {

@@ -8,13 +8,13 @@ from .pictures import elements_of
 from .plain_text import LONGEST_CELL, as_it_is, is_short, with_reason
 
 FORMATTED_ON_A_PAGE = 200_000
-"""Characters, the released cells' included."""
+"""Maximum number of characters that are formatted on a page, including the released cells'."""
 _MOST_HTML = 2_000_000
-"""Characters of HTML made from a page's texts: nbconvert parses the whole page again."""
+"""Maximum number of characters of HTML from a page's texts: nbconvert parses the whole page again."""
 _MOST_ELEMENTS = 20_000
-"""In the HTML made from a page's texts: a browser, and that parser, take a second for this number."""
+"""Maximum number of elements in a page's HTML: a browser, and nbconvert's parser, take a second for this number."""
 _MOST_CACHED = 2000
-"""Cells whose HTML is cached: the released ones of a unit, and answers that many students give."""
+"""Maximum number of cells whose HTML is cached: the released ones of a unit, and answers that many students give."""
 _LONGEST_CACHED = 30_000
 
 _REASONS: dict[Outcome, str] = {
@@ -29,7 +29,7 @@ _FULL = "This page has too much text to format all of it, so this cell is shown 
 
 
 class PageFormatter:
-    """Format the texts of one page after another. The methods replace nbconvert's filters for what students wrote."""
+    """Formats the texts of one page after another. Its methods replace nbconvert's filters for students' texts."""
 
     def __init__(self, formatter: Formatter) -> None:
         self._formatter = formatter
@@ -56,7 +56,7 @@ class PageFormatter:
         return with_reason(reason, source) if reason else html
 
     def raw(self, source: str) -> str:
-        """Return a raw cell's text."""
+        """Return the HTML of a raw cell: its text without formatting."""
         return as_it_is(source)
 
     def _html_of(self, kind: Kind, source: str) -> tuple[str, str]:

@@ -10,10 +10,10 @@ LEFT_OUT = "picture-left-out"
 SHOWN = re.compile(r"picture-\d{1,3}\.(?:png|jpg|gif|webp)")
 """The name of a file that a browser may show: a raster picture, by its first bytes."""
 DOWNLOADED = re.compile(r"attachment-\d{1,3}\.bin")
-"""The name of a file that is for download only: anything else."""
+"""The name of a file with any other content, which is for download only."""
 _MEDIA = {"png": "image/png", "jpg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
 _MOST_EMBEDDED = 4 << 20
-"""Bytes of pictures within one page."""
+"""Maximum number of bytes of pictures within one page."""
 _LONGEST_TEXT = 300
 _ELEMENT = re.compile(rf'<img alt="([^"]*)" src="({SHOWN.pattern})">')
 _LINK = re.compile(rf'<a href="{DOWNLOADED.pattern}" download>([^<]*)</a>')

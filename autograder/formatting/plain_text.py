@@ -3,9 +3,9 @@
 from html import escape
 
 LONGEST_CELL = 10_000
-"""Characters in a cell that is still formatted."""
+"""Maximum number of characters of a cell that is formatted."""
 LONGEST_LINE = 500
-"""Characters in a line of code that is still highlighted."""
+"""Maximum number of characters of a line in code that is highlighted."""
 
 
 def as_it_is(source: str) -> str:

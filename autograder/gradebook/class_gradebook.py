@@ -1,4 +1,4 @@
-"""The class in nbgrader's gradebook, in one session for the whole batch."""
+"""The class in nbgrader's gradebook, in one database session for a whole batch of submissions."""
 
 import re
 import tempfile
@@ -29,27 +29,27 @@ from .time_stamp import StampFormat
 _VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32), nullable=False))
 """nbgrader's own table with the version of the gradebook."""
 _WIDEST = 128
-"""Characters of a name or an address in nbgrader's tables; SQLite would take more."""
+"""Maximum number of characters of a name or an address in nbgrader's tables; SQLite would store longer ones."""
 _AT_ONCE = 1_000
-"""Rows of a large class that are in memory together."""
+"""Maximum number of rows of a large class that are in memory together."""
 
 
 @dataclass(frozen=True)
 class Times:
-    """Times of a student's submission in UTC; None if there is none."""
+    """Submission time and due date of a student's submission, in UTC; None if there is none."""
 
     handed_in: datetime | None
     due: datetime | None
     """The due date, extensions included."""
     extension: timedelta = timedelta()
-    """Time from the unit's due date to this one."""
+    """Time from the unit's due date to the student's."""
 
 
 class ClassGradebook(AbstractContextManager["ClassGradebook"]):
-    """The gradebook of a course, for the marks of one unit."""
+    """The gradebook of a course, opened to read and write the grades of one unit."""
 
     def __init__(self, directory: Any, unit: str, copy: Database | None = None) -> None:
-        """Open the gradebook, creating it if there is none, and put the unit as it is now into it.
+        """Open the gradebook, creating it if there is none, and bring the unit's cells and points in it up to date.
 
         copy: a copy of the gradebook to open instead.
 
@@ -97,11 +97,11 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         return entry.new_entry(self._session, self._unit, self._cells, student, self.deadlines)
 
     def marks(self) -> UnitMarks:
-        """Return everyone's marks."""
+        """Return the unit's grades of all students."""
         return unit_marks(self._session, self._unit, self._cells, self.deadlines)
 
     def times(self) -> dict[str, Times]:
-        """Return the times of all graded submissions, by student."""
+        """Return submission time and due date of each graded submission, by student."""
         submissions = (
             self._session.query(SubmittedAssignment)
             .filter_by(assignment_id=self._cells.assignment)
@@ -113,7 +113,7 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         }
 
     def late_or_penalised(self, times: Mapping[str, Times]) -> set[str]:
-        """Return the students whose submission is late, or has lost points for that. times: those of `times`."""
+        """Return the students whose submission is late, or has lost points for that. times: the result of `times()`."""
         late = {one for one, its in times.items() if its.handed_in and its.due and its.handed_in > its.due}
         penalised = (
             self._session.query(SubmittedAssignment.student_id)
@@ -125,13 +125,13 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         return late | {student for (student,) in penalised}
 
     def penalise(self, entry: Entry) -> bool:
-        """Set the penalty for late submission by nbgrader's plugin; return whether that changes the points."""
+        """Set an entry's late penalty as nbgrader's plugin computes it now; return whether that changes the points."""
         return entry.penalise(self._late_penalties)
 
     def outdated_penalties(self) -> dict[str, list[str]]:
-        """Return by unit the students whose recorded penalty is not the present one; only if there are late days.
+        """Return, for each other unit, the students whose recorded late penalty is outdated; empty without late days.
 
-        They are spent in the order of due dates, so a grade in one unit changes penalties in those due later.
+        Late days are spent in the order of due dates, so a grade in one unit changes penalties in units due later.
         """
         if not self._late_penalties.has_late_days:
             return {}
@@ -146,7 +146,7 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         return outdated
 
     def history(self, kind: type[Record], student: str) -> list[Record]:
-        """Return the student's attempts, or gradings that gave no mark (`kind`), oldest first."""
+        """Return a student's records of one kind, oldest first: attempts, or gradings that gave no grade."""
         table = records.HISTORIES[kind]
         rows = self._session.execute(select(table).filter_by(student=student, unit=self._unit).order_by(table.c.id))
         return [kind(*values) for _, _, _, *values in rows]
@@ -157,12 +157,12 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         self._session.execute(new.values(student=student, unit=self._unit, **asdict(record)))
 
     def remove_try(self, student: str, begun: Try, *, earlier: bool = False) -> None:
-        """Remove a grading. earlier: remove all other gradings of the same file, too."""
+        """Remove the record of a grading. earlier: also remove all other records of gradings of the same file."""
         same = {"submission": begun.submission} | ({} if earlier else {"begun_at": begun.begun_at})
         self._session.execute(records.HISTORIES[Try].delete().filter_by(student=student, unit=self._unit, **same))
 
     def commit(self) -> None:
-        """Commit all changes since the last commit, or none, and free their memory."""
+        """Commit all changes since the last commit in one transaction, and free their memory."""
         self._session.commit()
         self._session.expunge_all()
 

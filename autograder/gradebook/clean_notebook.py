@@ -28,7 +28,7 @@ FOUND = "*[The answer was not written into this cell. It was found in {where}:]*
 LEFT_OUT = "[The check that this notebook carried stood here. It takes no part in marking.]"
 
 ADDED_TO = "added_to"
-"""In the metadata of a cell with lines that a student added to a locked cell: the name of that cell."""
+"""Metadata key of a cell with lines that a student added to a locked cell; the value is the locked cell's name."""
 DAMAGED = "damaged"
 _PUT_BACK = "put_back"
 
@@ -65,7 +65,7 @@ def damage(node: Any) -> UnreadableNotebook | None:
 def clean(submission: RawNotebook, unit: str, class_folder: Path | None = None) -> Any:
     """Return a valid notebook with the student's cells in their order, which gets the same grade as the submission.
 
-    - If a cell is there twice, the last copy has the name; both run, unless it is a check.
+    - Of a duplicated cell, the last copy keeps the name; both run, unless the cell is a check.
     - Lines that were added to a locked cell get a cell of their own.
     - Deleted cells that nbgrader needs for a score are added at the end, where they change no other cell's number.
     - A written answer moves into its question's cell, because nbgrader lets a person grade only that cell.
@@ -142,10 +142,10 @@ def _with_text(original: Any, text: str) -> Any:
 
 
 def _unnamed(raw: RawCell, number: int, claimed: Any) -> Any:
-    """Return a cell without a name. claimed: the released cell whose grade_id it has nevertheless, if any.
+    """Return a cell without grade_id, for a student's cell that stands for no released cell.
 
-    The cell is then a copy, or of another type. With a locked cell's grade_id it has the released text, and runs only
-    if grading runs it.
+    claimed: the released cell whose grade_id the student's cell has nevertheless, because it is a copy or has another
+    type. If the released cell is locked, the new cell has its text, and runs only if grading runs the locked cell.
     """
     if raw.grade_id == CARRIED:
         return new_cell("raw", f"cell-{number}", LEFT_OUT)
@@ -159,5 +159,5 @@ def _unnamed(raw: RawCell, number: int, claimed: Any) -> Any:
 
 
 def _text(raw: RawCell, original: Any) -> str:
-    """Return the student's text in a cell for an answer, else the release's."""
+    """Return the student's text if the released cell is for an answer, else the released text."""
     return raw.text if original.metadata["nbgrader"]["solution"] else str(original.source)

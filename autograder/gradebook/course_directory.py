@@ -23,9 +23,9 @@ class CourseProblem(UserError):
 
 
 def course_directory(root: Path, *, db_url: str | None = None, **folders: Path) -> Any:
-    """Return the course in `root`, with its settings.
+    """Return nbgrader's CourseDirectory for the course in `root`, with the course's settings.
 
-    db_url: the address of another gradebook than the course's.
+    db_url: the URL of another gradebook than the course's.
     folders: other paths of `source`, `release` or `submitted` than nbgrader's. Raises CourseProblem.
     """
     put_commands_on_path()

@@ -14,9 +14,9 @@ from .course_directory import CourseProblem
 
 LOCK = ".grading.lock"
 _KEY = 0x6175746F67726164
-"""The number of PostgreSQL's advisory lock: `autograd`."""
+"""Key of PostgreSQL's advisory lock: the letters `autograd` as a number."""
 _KEEP_ALIVE = "SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 15; SET tcp_keepalives_count = 4"
-"""The lock of a machine that lost its power ends after two minutes instead of the system's two hours."""
+"""Statement that ends the lock of a machine without power after two minutes instead of the system's two hours."""
 
 
 class AlreadyLocked(CourseProblem):

@@ -17,17 +17,17 @@ from sqlalchemy.orm import Session
 from .course_directory import CourseProblem, course_directory
 
 FILE = "gradebook.db"
-"""SQLite's file in the course's folder."""
+"""Name of SQLite's file in the course's folder."""
 LONGEST_ID = 128
-"""Characters of a student's id in nbgrader's tables."""
+"""Maximum number of characters of a student's id in nbgrader's tables."""
 _POSTGRESQL = "postgresql"
 _CONNECT_SECONDS = 10
 _ADVICE_OF_LIBPQ = "Is the server running"
-"""Our own messages ask this, too."""
+"""Beginning of libpq's advice, which is cut off: our own messages ask the same."""
 
 
 def address_of(file: Path) -> str:
-    """Return SQLAlchemy's address of the SQLite database in a file."""
+    """Return SQLAlchemy's URL of the SQLite database in a file."""
     return "sqlite:///" + str(file).replace("%", "%25").replace("?", "%3F")
 
 
@@ -51,7 +51,7 @@ class Database:
 
     @property
     def address(self) -> str:
-        """The address that nbgrader opens, with its password."""
+        """The URL, including the password, with which nbgrader opens the database."""
         return address_of(self.file) if self.file else self.url.render_as_string(hide_password=False)
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class Database:
         return self.file is not None or len(student) <= LONGEST_ID
 
     def engine(self, **options: Any) -> Engine:
-        """Return an engine for connections. Raises CourseProblem if there is no driver for the server.
+        """Return a SQLAlchemy engine for the database. Raises CourseProblem if the server's driver is not installed.
 
         options: further arguments of SQLAlchemy's `create_engine`.
         """
@@ -121,7 +121,7 @@ class Database:
         )
 
     def _without_password(self, message: object) -> str:
-        """Return another program's message in one line, without the address's password."""
+        """Return another program's message in one line, without the URL's password."""
         text = " ".join(str(message).partition(_ADVICE_OF_LIBPQ)[0].split()).removesuffix(".")
         for secret in {self.url.password, self.url.query.get("password")}:
             if secret:
@@ -135,10 +135,10 @@ def of(root: Path) -> Database:
 
 
 def of_directory(directory: Any) -> Database:
-    """Return the database of a course, given as nbgrader has it.
+    """Return the database of a course. directory: nbgrader's CourseDirectory.
 
     Raises CourseProblem for an SQLite file outside the course's folder: the next run, `--dry-run` and formgrader would
-    not find it. Raises CourseProblem, too, for an address that is not of SQLite or PostgreSQL.
+    not find it. Raises CourseProblem, too, for a URL that is not of SQLite or PostgreSQL.
     """
     root = Path(directory.root)
     if directory.db_url == address_of(root / FILE):

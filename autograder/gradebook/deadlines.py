@@ -41,7 +41,7 @@ class Deadlines:
 
     @classmethod
     def of_course(cls, directory: Any) -> "Deadlines":
-        """Read both from the settings of a course, as nbgrader has it. Raises BadSettings."""
+        """Read both from a course's settings. directory: nbgrader's CourseDirectory. Raises BadSettings."""
         return cls(StampFormat.of_course(directory).zone, settings.of_late_penalty(Path(directory.root)))
 
     @property
@@ -50,11 +50,11 @@ class Deadlines:
         return self.rule.late_days if self.rule else 0
 
     def days_of(self, session: Session, unit: str, student: str | None = None) -> Mapping[str, LateDays]:
-        """Return the late days of everyone, or of one student, in a unit; none if there are no late days."""
+        """Return the late days of everyone, or of one student, in a unit; empty if the class has no late days."""
         return late_days(session, self.rule, unit, student) if self.rule and self.late_days else {}
 
     def of(self, submission: Any, days: LateDays | None) -> Deadline:
-        """Return the deadline of a submission, as nbgrader has it. days: the student's late days in the unit."""
+        """Return the deadline of one of nbgrader's submissions. days: the student's late days in the unit."""
         date = due(submission)
         if date is None:
             return Deadline()

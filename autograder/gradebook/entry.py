@@ -38,15 +38,15 @@ class Cells:
     assignment: str
     notebook: str
     graded: dict[str, str]
-    """The grade cells' names."""
+    """Names of the grade cells, by id."""
     answered: dict[str, str]
-    """The solution cells' names."""
+    """Names of the solution cells, by id."""
     points: dict[str, float]
-    """Maximum scores, by the grade cells' names."""
+    """Maximum scores of the grade cells, by name."""
 
 
 class Shown(msgspec.Struct):
-    """Content of a feedback page: a person's score and comment if there is one, else the automatic one."""
+    """Content of a feedback page: of each cell a person's score and comment if there is one, else the automatic one."""
 
     scores: dict[str, float]
     comments: dict[str, str | None]
@@ -81,7 +81,7 @@ class Shown(msgspec.Struct):
 
 @dataclass(eq=False)
 class Entry:
-    """The grades and comments of one student's submission, in the session that holds them."""
+    """The grades and comments of one student's submission, in an open database session."""
 
     _session: Session
     _cells: Cells
@@ -115,20 +115,20 @@ class Entry:
         return lateness(self._submission)
 
     def automatic_scores(self) -> dict[str, float | None]:
-        """Return the autograder's scores by grade cell; None where a person has to grade."""
+        """Return the autograder's scores by grade cell; None if a person has to grade the cell."""
         return {name: grade.auto_score for name, grade in self._grades.items()}
 
     def waiting(self) -> list[str]:
-        """Return the cells that a person has still to grade: written answers, and those that our own fault left."""
+        """Return the cells that a person has still to grade: written answers, and cells ungraded by our own fault."""
         return [n for n, grade in self._grades.items() if grade.needs_manual_grade and grade.manual_score is None]
 
     @property
     def provenance(self) -> Provenance | None:
-        """Provenance of the mark; None if `autograder grade` did not give it."""
+        """Provenance of the grade; None if `autograder grade` did not give it."""
         return records.provenance(self._session, self._notebook.id)
 
     def put_provenance(self, provenance: Provenance) -> None:
-        """Record the provenance of the mark."""
+        """Record the provenance of the grade."""
         records.put_provenance(self._session, self._notebook.id, provenance)
 
     def put_time(self, time: SubmissionTime, submission: str) -> None:
@@ -139,7 +139,7 @@ class Entry:
     def put(self, notebook: Any, report: Report) -> None:
         """Take the scores and comments from a graded notebook by nbgrader's rules; keep those that people gave.
 
-        A cell whose hidden tests failed by our fault gets no score, and is marked for a person to grade.
+        A cell whose hidden tests failed by our fault gets no score, and is left for a person to grade.
         """
         has_no_mark = unmarked(report)
         for cell in notebook.cells:
@@ -159,7 +159,7 @@ class Entry:
         return (penalty or 0.0) != before
 
     def penalty(self, penalties: LatePenalties) -> float | None:
-        """Return the penalty for late submission as it is now; None for none."""
+        """Return the penalty for late submission as it is now; None if there is none."""
         return penalties.penalty(str(self._submission.student_id), self.shown().score, self.late)
 
     def shown(self) -> Shown:
@@ -218,8 +218,7 @@ def find_entry(session: Session, unit: str, cells: Cells, student: str, deadline
 def all_entries(session: Session, cells: Cells, deadlines: Deadlines, days: Mapping[str, LateDays]) -> dict[str, Entry]:
     """Return all entries of the unit, only for reading, sorted by the student's id. Takes three queries.
 
-    days: late days by student. Grades and comments are the rows themselves: SQLAlchemy's objects of a large class would
-    take gigabytes.
+    days: late days by student. The entries hold plain rows: SQLAlchemy's objects of a large class would take gigabytes.
     """
     submitted = sorted(_submitted(session, cells), key=lambda row: str(row[0].student_id))
     grades: dict[str, list[Any]] = defaultdict(list)
@@ -239,10 +238,10 @@ def all_entries(session: Session, cells: Cells, deadlines: Deadlines, days: Mapp
 
 
 def new_entry(session: Session, unit: str, cells: Cells, student: str, deadlines: Deadlines) -> Entry:
-    """Return an empty entry, which reaches the gradebook only when it is committed together with its marks.
+    """Return an empty entry for a student who has none; the caller commits it together with its grades.
 
-    It has the extension that was given before. nbgrader's own `add_submission` commits it without marks: a run that
-    ended then would leave an empty entry.
+    The entry takes over the extension that the student was given. nbgrader's own `add_submission` commits the entry at
+    once: a run that ended then would leave it empty.
     """
     extension = extensions.take(session, cells.assignment, student)
     submission = SubmittedAssignment(assignment_id=cells.assignment, student_id=student, extension=extension)
@@ -281,12 +280,15 @@ def _score(grade: Any) -> float:
 
 
 def is_blank(name: str, grade: Any) -> bool:
-    """Return whether a grade is that of a written answer which is blank, so that nbgrader gave 0 itself."""
+    """Return whether a grade is that of a blank written answer, to which nbgrader itself gave 0."""
     return not name.startswith(course.CHECK_PREFIX) and grade.auto_score is not None and grade.manual_score is None
 
 
 def unmarked(report: Report) -> Callable[[str], bool]:
-    """Return a predicate: our own fault left the grade cell of this name without a mark (nbgrader would give 0)."""
+    """Return a predicate on names of grade cells: true if our own fault left the cell ungraded.
+
+    nbgrader would give such a cell 0.
+    """
     failed = {course.CHECK_PREFIX + e.name for e in report.exercises if e.status == "grader_error"}
     nothing = report.status == "grader_error" and not report.exercises
     return lambda name: name in failed or (nothing and name.startswith(course.CHECK_PREFIX))

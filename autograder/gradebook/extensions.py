@@ -1,7 +1,7 @@
 """Students' later due dates, in nbgrader's own column: the time from the unit's due date to the student's.
 
 nbgrader stores an extension with the submission. Before a student's first submission, the row has no notebooks.
-All code that counts or lists submissions ignores these rows. The extension moves on to the submission when it comes.
+All code that counts or lists submissions ignores these rows. The row of a submission takes over the extension.
 """
 
 import difflib
@@ -79,7 +79,7 @@ class Extensions:
     """The extensions of one unit in a course's gradebook."""
 
     def __init__(self, root: Path, unit: str, roster: Path | None = None, id_column: str | None = None) -> None:
-        """Read them. Raises BadExtension if the unit has no due date, BadRoster and CourseProblem."""
+        """Read the due date and the extensions. Raises BadExtension without a due date, BadRoster and CourseProblem."""
         self._root = root
         self._unit = unit
         self._directory = course_directory(root)
@@ -102,7 +102,7 @@ class Extensions:
         self.due = DueDate(due, zone)
 
     def refuse_unknown(self, students: Collection[str]) -> None:
-        """Raise BadExtension if some of these are neither on the roster nor in the gradebook."""
+        """Raise BadExtension if any of these students is neither on the roster nor in the gradebook."""
         unknown = [student for student in students if student not in self._known]
         if not unknown:
             return
@@ -123,7 +123,7 @@ class Extensions:
             raise BadExtension(f"{printable(student)}: {reason} No extension was changed.") from None
 
     def put(self, extensions: Mapping[str, timedelta | None]) -> None:
-        """Record all these extensions, or none; None removes one. Raises CourseProblem."""
+        """Record these extensions in one transaction; None removes a student's extension. Raises CourseProblem."""
         with (
             course_lock(self._root),
             self._database.explained_errors(),
@@ -157,9 +157,9 @@ def of_unit(session: Session, unit: str) -> dict[str, timedelta]:
 
 
 def take(session: Session, assignment: str, student: str) -> timedelta | None:
-    """Remove the row of a student who had submitted nothing, and return its extension, for a row with notebooks.
+    """Remove the row of a student who had submitted nothing, and return its extension, for the row of a submission.
 
-    assignment: the gradebook's id. None if there is no such row.
+    assignment: the gradebook's id of the assignment. The result is None if there is no row to remove.
     """
     rows = session.query(SubmittedAssignment).filter_by(assignment_id=assignment, student_id=student)
     row = rows.filter(~SubmittedAssignment.notebooks.any()).one_or_none()
@@ -172,7 +172,7 @@ def take(session: Session, assignment: str, student: str) -> timedelta | None:
 
 
 def due_dates(directory: Any, unit: str) -> Callable[[str], datetime | None]:
-    """Return a function from a student to the due date in UTC, extension included; None without a due date."""
+    """Return a function that returns a student's due date in UTC, extension included; None without a due date."""
     with database.of_program(directory).reading() as session:
         due = session.query(Assignment.duedate).filter_by(name=unit).scalar() if session else None
         extensions = of_unit(session, unit) if session else {}

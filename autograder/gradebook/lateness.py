@@ -23,7 +23,7 @@ class LatePenalties:
     """The late submission plugin that the course's nbgrader_config.py names, or the autograder's own."""
 
     def __init__(self, directory: Any, gradebook: Any, unit: str) -> None:
-        """directory, gradebook: the course, as nbgrader has it.
+        """directory, gradebook: nbgrader's CourseDirectory and Gradebook of the course.
 
         Raises CourseProblem if the plugin cannot be created, and BadSettings.
         """
@@ -83,15 +83,15 @@ class LateDays(NamedTuple):
     """A student's late days in a unit."""
 
     spent: int
-    """Days that the submission takes."""
+    """Late days that the submission uses up."""
     left: int
-    """Days that are left after it, for units that are due later."""
+    """Late days that remain after it, for units that are due later."""
 
 
 def late_days(session: Session, rule: LatePenalty, unit: str, student: str | None = None) -> dict[str, LateDays]:
-    """Return the late days of everyone in the gradebook, or of one student; none if the unit has no due date.
+    """Return the late days of everyone in the gradebook, or of one student; empty if the unit has no due date.
 
-    They are spent in the order of the students' due dates. Submissions that are not graded yet take none.
+    Late days are spent in the order of the students' due dates. Submissions that are not graded yet take none.
     """
     date = session.query(Assignment.duedate).filter_by(name=unit).scalar()
     if date is None:
@@ -108,7 +108,7 @@ def late_days(session: Session, rule: LatePenalty, unit: str, student: str | Non
 
 
 def _late_days(rule: LatePenalty, unit: tuple[datetime, str], submissions: list[Any]) -> LateDays:
-    """unit: its due date and name. submissions: one student's, each with a due date."""
+    """Return one student's late days. unit: its due date and name. submissions: the student's, with due dates."""
     in_order = sorted((submission.duedate, submission.name, lateness(submission)) for submission in submissions)
     last = next((its[:2] for its in in_order if its[1] == unit[1]), unit)
     days = LateDays(0, rule.late_days)
@@ -129,7 +129,7 @@ def exactly(duration: timedelta) -> str:
 
 
 def in_words(late: timedelta) -> str:
-    """Return a delay as text, rounded up to minutes, from two hours on to hours, from two days on to days."""
+    """Return a delay as text, rounded up: to minutes, from two hours on to hours, from two days on to days."""
     for unit, seconds in (("days", 86_400), ("hours", 3_600)):
         if late.total_seconds() >= 2 * seconds:
             return f"{math.ceil(late.total_seconds() / seconds)} {unit}"

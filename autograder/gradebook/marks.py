@@ -1,4 +1,4 @@
-"""A class's marks as the gradebook holds them: a person's marks and penalties for lateness count as nbgrader counts."""
+"""A class's grades in the gradebook. Scores that persons gave, and late penalties, count as they do in nbgrader."""
 
 import shlex
 from collections.abc import Collection, Mapping, Sequence
@@ -20,12 +20,12 @@ from .roster import Enrolled, enrolled
 
 
 class NoMarks(UserError):
-    """There are no marks of a unit; `str()` says what to do."""
+    """There are no grades of a unit; `str()` says what to do."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One student's mark for a unit."""
+    """One student's grade for a unit."""
 
     shown: Shown
     waiting: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ class Mark:
     late: timedelta = timedelta()
     """Time between the due date and the submission; zero if it was in time."""
     status: str = ""
-    """Status of the report. Like the next two fields, empty if `autograder` did not give the mark."""
+    """Status of the report. Like the next two fields, empty if `autograder` did not give the grade."""
     submission: str = ""
     """SHA-256 of the graded file."""
     page: str = ""
@@ -51,13 +51,13 @@ class Mark:
 
 @dataclass(frozen=True)
 class UnitMarks:
-    """Everyone's marks for a unit."""
+    """Everyone's grades for a unit."""
 
     unit: str
     points: Mapping[str, float]
     """Maximum score of each grade cell, in the notebook's order."""
     marks: Mapping[str, Mark]
-    """Marks by student, sorted by id; students without a submission in the gradebook have none."""
+    """Grades by student, sorted by id; students without a submission in the gradebook have none."""
     students: Sequence[Enrolled]
     """Everyone in the gradebook, by id."""
     extensions: Mapping[str, timedelta]
@@ -66,7 +66,7 @@ class UnitMarks:
     """Late days of everyone in the gradebook; empty if the class has none, or if the unit has no due date."""
 
     def of_students(self, ids: Collection[str]) -> "UnitMarks":
-        """Return the marks of these students only."""
+        """Return the grades of these students only."""
         return replace(
             self,
             marks={student: mark for student, mark in self.marks.items() if student in ids},
@@ -88,7 +88,7 @@ class UnitMarks:
 
 
 def of_units(root: Path, units: list[str]) -> list[UnitMarks]:
-    """Return the marks in a course's gradebook. Raises UnknownUnit, NoMarks and CourseProblem."""
+    """Return the grades of these units in a course's gradebook. Raises UnknownUnit, NoMarks and CourseProblem."""
     for unit in units:
         course.unit(unit)
     gradebook = database.of(root)
@@ -107,7 +107,7 @@ def _grade(unit: str, root: Path) -> str:
 
 
 def unit_marks(session: Session, unit: str, cells: Cells, deadlines: Deadlines) -> UnitMarks:
-    """Return the marks of a unit."""
+    """Return everyone's grades for a unit."""
     in_order = [name for name in course.unit(unit).points if name in cells.points]
     in_order += [name for name in cells.points if name not in in_order]  # cells of an earlier version of the unit
     provenance = records.all_provenance(session)

@@ -14,18 +14,17 @@ from urllib.parse import unquote, unquote_to_bytes
 import msgspec
 
 from ..course.notebook import RawCell, RawNotebook, joined
-from ..course.picture_sizes import kind_of
-from ..course.without_outputs import CUT
+from ..course.notebook_filter import CUT, kind_of
 from ..formatting.pictures import DOWNLOADED, LEFT_OUT, SHOWN
 
 PICTURES = "autograder_pictures"
-"""Key in a notebook's metadata: the files' contents by name, from when it is cleaned until it is written."""
+"""Metadata key under which a cleaned notebook holds its files' contents, by name, until it is written."""
 _MOST_FILES = 50
 _MOST_PIXELS = 50_000_000
 _MOST_NAMES = 4_000
-"""Strings in a cell's attachments, each of which may be a name."""
+"""Maximum number of strings in a cell's attachments, each of which may be a name."""
 _SHORTEST = 200
-"""Characters of data that are not base64 and become a file."""
+"""Minimum number of characters of data that are not base64 and become a file."""
 _DATA = re.compile(r"data:[\w.+-]{1,80}/[\w.+-]{1,80}((?:;[\w.+=-]{1,80}){0,5}),([^\s)\"'<>]*+)")
 _ATTACHED = re.compile(r"attachment:([^\s)\"'<>]+)")
 _NAMES = rf"{SHOWN.pattern}|{DOWNLOADED.pattern}|{LEFT_OUT}"
@@ -124,5 +123,5 @@ def _as_markdown(match: re.Match[str]) -> str:
 
 
 def _bare(name: str) -> str:
-    """Return an attachment's name, which a student chose, as the description of a picture."""
+    """Return an attachment's name, which a student chose, without markup, as the description of a picture."""
     return re.sub(r"[\[\]\\()<>`*_\n]", " ", name)[:300]

@@ -1,11 +1,11 @@
 """The autograder's own tables in the gradebook, which nbgrader ignores.
 
-- `autograder_mark`: the origin of each mark (`Provenance`).
+- `autograder_mark`: the origin of each grade (`Provenance`).
 - `autograder_unresolved_stamp`: texts of time stamps that determine no time.
-- `autograder_attempt`: when each submitted file was graded (`Attempt`). A row is committed together with the mark, so a
-  limit on attempts holds however often grading is stopped and started.
+- `autograder_attempt`: when each submitted file was graded (`Attempt`). A row is committed together with the grade, so
+  a limit on attempts holds however often grading is stopped and started.
 - `autograder_try`: gradings that `serve` began (`Try`). A row is committed before the grading and removed with its
-  mark, so the number of tries is bounded, whatever the submission ends: a worker, the grading process or `serve`.
+  grade, so the number of tries is bounded, whatever the submission ends: a worker, the grading process or `serve`.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -21,7 +21,7 @@ METADATA = MetaData()
 
 @dataclass(frozen=True)
 class Provenance:
-    """The origin of a mark. Fields that `Report` also has mean the same here."""
+    """The origin of a grade. Fields that `Report` also has mean the same here."""
 
     submission: str
     status: str
@@ -38,26 +38,26 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A grading that gave a mark."""
+    """A grading that gave a grade."""
 
     submission: str
     """SHA-256 of the file."""
     handed_in: str
     """Submission time according to the time stamp; empty if it is unknown."""
     marked_at: float
-    """In seconds since 1970."""
+    """Time of the grade, in seconds since 1970."""
 
 
 @dataclass(frozen=True)
 class Try:
-    """A grading that was begun and has given no mark yet."""
+    """A grading that was begun and has given no grade yet."""
 
     submission: str
     """SHA-256 of the file."""
     kit: str
     """Digest of the autograder that graded it."""
     begun_at: float
-    """In seconds since 1970."""
+    """Time at which the grading began, in seconds since 1970."""
 
 
 Record = TypeVar("Record", Attempt, Try)
@@ -86,24 +86,24 @@ HISTORIES: dict[type, Table] = {
 
 
 def provenance_of(report: Report, page: str) -> Provenance:
-    """Return the provenance of the mark in a report. page: digest of the feedback page's content."""
+    """Return the provenance of the grade in a report. page: digest of the feedback page's content."""
     same = {field.name: getattr(report, field.name) for field in fields(Provenance) if field.name != "page"}
     return Provenance(**{**same, "enforced": ", ".join(report.enforced)}, page=page)
 
 
 def provenance(session: Session, notebook: str) -> Provenance | None:
-    """Return the provenance of a mark; None if `autograder` did not give it. notebook: id of the submitted notebook."""
+    """Return the provenance of a grade; None if `autograder` did not give it. notebook: the submitted one's id."""
     row = _row(session, _MARKS, notebook)
     return Provenance(*row[1:]) if row else None
 
 
 def all_provenance(session: Session) -> dict[str, Provenance]:
-    """Return the provenance of all marks, by the id of the submitted notebook."""
+    """Return the provenance of all grades, by the id of the submitted notebook."""
     return {notebook: Provenance(*values) for notebook, *values in _rows(session, _MARKS)}
 
 
 def put_provenance(session: Session, notebook: str, record: Provenance) -> None:
-    """Record the provenance of a mark in place of an earlier one."""
+    """Record the provenance of a grade instead of an earlier one."""
     _replace(session, _MARKS, notebook, asdict(record))
 
 

@@ -12,8 +12,7 @@ from sqlalchemy.orm import Session
 
 from ..course import settings
 from ..course.notebook import printable
-from ..course.student_id import RULE, can_be_id
-from ..course.submitted_folder import is_one_name
+from ..course.submitted_files import RULE, can_be_id, is_one_name
 from . import database, roster_table
 from .roster_table import BadRoster as BadRoster
 from .roster_table import Line, RosterTable
@@ -24,7 +23,7 @@ TEMPLATE = "id,first_name,last_name,email\n"
 
 _MOST_NAMED = 20
 _BEFORE_AT = " before @"
-"""Suffix of a column's name: the part of an address that is before the @."""
+"""Suffix of a column's name, for the part of its addresses that is before the @."""
 _TEST_STUDENT = "Student, Test"
 _SEPARATED = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
 """Separator of a student's sections in a table of Canvas's or Moodle's."""
@@ -55,7 +54,7 @@ class Roster:
     """The table's columns that identify a person, in its order."""
     header: tuple[str, ...] = ()
     lines: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Each student's values by column, by id."""
+    """Each student's values by column, by the student's id."""
     points_possible: Mapping[str, str] = field(default_factory=dict)
     """Canvas's line with the points of each assignment, by column."""
     remarks: tuple[str, ...] = ()
@@ -99,7 +98,7 @@ class Roster:
 
 @dataclass(frozen=True)
 class ClassList:
-    """The students of a course folder's class, now and before."""
+    """The students of a course folder's class: those on the roster, and those in the gradebook."""
 
     roster: Roster
     file: Path | None
@@ -110,9 +109,9 @@ class ClassList:
     """The names of the gradebook's assignments, whether the autograder's or not."""
 
     def refuse_strangers(self, submitted: Sequence[str], unit: str) -> None:
-        """Raise Strangers if nobody who submitted is on the roster: folders are then not named by its ids.
+        """Raise Strangers if nobody who submitted is on the roster: folders are then not named by the roster's ids.
 
-        A single student may be new.
+        A single submission is accepted, because its student may be new.
         """
         ids = [student.id for student in self.roster.students]
         if self.file and len(submitted) > 1 and set(ids).isdisjoint(submitted):
@@ -151,9 +150,9 @@ def enrolled(session: Session) -> list[Enrolled]:
 
 
 def may_be_graded(directory: Any) -> Callable[[str], bool]:
-    """Return a predicate: a folder of this name is a student's, enrolled or new. Raises CourseProblem.
+    """Return a predicate on folder names: true for ids of students, enrolled or new. Raises CourseProblem.
 
-    directory: the course as nbgrader has it.
+    directory: nbgrader's CourseDirectory.
     """
     gradebook = database.of_program(directory)
     with gradebook.reading() as session:
@@ -173,7 +172,7 @@ def _is_filled_in(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Kind:
-    """The tables of one program, with the English names of their columns in lower case."""
+    """A kind of table, by the program that writes it: the English names of its columns in lower case."""
 
     platform: str
     ids: tuple[str, ...]
@@ -226,7 +225,7 @@ _MOODLE = _Kind(
 )
 _NAMES = _OWN.person | _CANVAS.person | _MOODLE.person
 _NO_STUDENT = re.compile(r"\s*(points possible|muted|manual posting.*)?\s*", re.IGNORECASE)
-"""Values of Canvas's lines without a student in the columns of a person."""
+"""Values in the columns of a person in those of Canvas's lines that have no student."""
 
 
 def read(

@@ -90,7 +90,7 @@ class Line:
 
 @dataclass(frozen=True)
 class RosterTable:
-    """The table in a file."""
+    """The table in a file: header, lines, encoding and separator."""
 
     header: tuple[str, ...]
     words: Mapping[str, str]
@@ -105,7 +105,7 @@ def read(path: Path, names: Collection[str], own_words: Mapping[str, str]) -> Ro
     """Read the table at a path, with commas, semicolons or tabs between its values.
 
     names: English names of columns that such tables have. own_words: further header words, each with the English one.
-    The separator is the one that yields most of all these. Raises BadRoster.
+    The separator is the one with which the header has the most of these names and words. Raises BadRoster.
     """
     try:
         content = path.read_bytes()

@@ -9,13 +9,13 @@ from decimal import ROUND_HALF_UP, Decimal
 # Characters that spreadsheets read as the beginning of a formula, including the wide forms of East Asian scripts.
 _BEGINS_FORMULA = tuple("=+-@|%\t\r\uff1d\uff0b\uff0d\uff20")
 _AFTER_A_SEPARATOR = re.compile(rf"(?<=[;\t\r\n])(?=[ \n\v\f\"]*[{re.escape(''.join(_BEGINS_FORMULA))}])")
-"""Positions within a text: a spreadsheet that separates at semicolons or tabs begins a cell there, quoted or not."""
+"""Positions within a text at which a spreadsheet that separates at semicolons or tabs would begin a formula."""
 _NOT_A_NAME = re.compile(r"-|-?\d+([.,]\d+)?", re.ASCII)
 """A negative number, and the dash that means no value: neither is a formula."""
 PLACES = 2
 """Decimal places of points."""
 _NOISE = 9
-"""Decimal places to which sums of binary fractions are exact."""
+"""Decimal places up to which sums of binary fractions are exact."""
 
 
 def text(value: object) -> str:
@@ -29,17 +29,17 @@ def text(value: object) -> str:
 
 
 def value(given: str) -> str:
-    """Return a value of another program's table for a new table: as `text` does, but leave numbers unchanged."""
+    """Return a value from another program's table as text for a spreadsheet, as `text` does; keep numbers unchanged."""
     return given if _NOT_A_NAME.fullmatch(given) else text(given)
 
 
 def rounded(number: float, places: int) -> float:
-    """Round a number, a half up: to two places, 1.005 is 1.01 and 29.740000000000002 is 29.74. Never return -0."""
+    """Round a number, halves up: to two places, 1.005 is 1.01 and 29.740000000000002 is 29.74. Never return -0."""
     return float(Decimal(repr(round(number, _NOISE))).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)) + 0.0
 
 
 def number(points: float) -> str:
-    """Return points in two decimal places at most, a half rounded up: 29.740000000000002 is 29.74, and 31.0 is 31."""
+    """Return points in two decimal places at most, halves rounded up: 29.740000000000002 is 29.74, and 31.0 is 31."""
     return f"{rounded(points, PLACES):.{PLACES}f}".rstrip("0").rstrip(".")
 
 

@@ -21,12 +21,12 @@ from dateutil.tz import gettz
 from nbgrader.exchange.default import ExchangeSubmit
 
 from ..course.notebook import printable
-from ..course.submitted_folder import NotAFile, OpenedFolder, read_up_to
+from ..course.submitted_files import NotAFile, OpenedFolder, read_up_to
 
 TIMESTAMP = "timestamp.txt"
 _LONGEST = 100  # bytes; nbgrader writes 30
 _EARLIEST, _LATEST = datetime(1971, 1, 1), datetime(9998, 1, 1)
-"""Far enough from the first and last possible dates that the time has a date in every time zone."""
+"""First and last accepted time: each has a date in every time zone."""
 _LEAST_OFFSET, _LARGEST_OFFSET = timedelta(hours=-12), timedelta(hours=14)
 _QUARTER = timedelta(minutes=15)
 _YEAR_IN_WEEKS = [timedelta(weeks=week) for week in range(-52, 53)]
@@ -36,7 +36,7 @@ _WITH_OFFSET = re.compile(
     r"(.*(?::\d\d(?:[.,]\d+)?|\s))\s*(?:UTC|GMT)?([+-](?:\d{1,2}|\d\d:?\d\d|\d{5}))", re.ASCII | re.IGNORECASE
 )
 _WITH_NAME = re.compile(r"(.*\d)\s*((?![AP]M$)[A-Z]+(?:/[A-Z0-9_+-]+){0,2})", re.ASCII | re.IGNORECASE)
-"""dateutil opens a zone as a file, regardless of its path: so only names like the time zone database's."""
+"""A time with the name of a zone, in the form of the time zone database: dateutil opens any other path as a file."""
 _DATE_AND_TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.]\d{1,6})?)?")
 
 
@@ -45,7 +45,7 @@ class SubmissionTime:
     """Submission time according to the time stamp."""
 
     utc: datetime | None = None
-    """Without a time zone, as in the gradebook; None if it is unknown."""
+    """The time without a time zone, as in the gradebook; None if it is unknown."""
     unresolved: str | None = None
     """The text of a stamp that does not determine a time; None if it does, or if there is no stamp."""
 
@@ -55,12 +55,12 @@ class StampFormat:
     """Time zone and format in which a course's `submit` writes time stamps."""
 
     zone: tzinfo | None = UTC
-    """None if the course's settings name an unknown zone."""
+    """The time zone; None if the course's settings name an unknown one."""
     format: str = "%Y-%m-%d %H:%M:%S.%f %Z"
 
     @classmethod
     def of_course(cls, directory: Any) -> "StampFormat":
-        """Read the format from the settings of the course's directory object, or of the program that created it."""
+        """Read the format from the settings of nbgrader's CourseDirectory, or of the program that created it."""
         settings = directory.parent or directory  # a program reads the settings after it has made the directory
         return cls.of_exchange(ExchangeSubmit(coursedir=directory, config=settings.config))
 
@@ -116,7 +116,8 @@ def time_in(stamp: bytes | None, written: StampFormat = _DEFAULT) -> datetime | 
 def time_near(stamp: bytes, clock: datetime, written: StampFormat) -> datetime | None:
     """Return the time in a stamp, only to find a student's newest submission; None if the stamp has no date.
 
-    clock: the file system's time of the submission, in UTC. It decides as far as the stamp's zone is unknown.
+    clock: the file system's time of the submission, in UTC. Of the times that an unknown zone allows, the nearest to
+    the clock is returned.
     """
     if (utc := time_in(stamp, written)) is not None:
         return utc
@@ -165,7 +166,7 @@ def _local(text: str, written: StampFormat) -> datetime | None:
 
 
 def _offset_in_digits(text: str) -> timedelta | None:
-    """Return the offset in `+5`, `+05`, `+0530` or `+05:30`; else that in seconds, as nbgrader reads a number."""
+    """Return the offset in `+5`, `+05`, `+0530` or `+05:30`; of another number the seconds, as nbgrader reads it."""
     digits = text[1:].replace(":", "")
     hours, minutes = int(digits[:2]), int(digits[2:4] or 0)
     possible = [timedelta(hours=hours, minutes=minutes)] if len(digits) < 5 and minutes < 60 else []

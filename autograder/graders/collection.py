@@ -23,7 +23,7 @@ from ..core.lost_aspects import OF_VALUE
 from ..course import content
 from ..course.settings import load
 from ..report import TestOutcome
-from ..sandbox.failures import Crashed, TimedOut
+from ..sandbox.client import Crashed, TimedOut
 from . import fixtures
 from .budget import OutOfBudget
 from .fixtures import Cases, Reference

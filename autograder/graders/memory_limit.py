@@ -12,8 +12,7 @@ import torch
 
 from ..core.comparison import Mismatch
 from ..core.faults import Missing, Raised
-from ..sandbox.client import TOO_MUCH_MEMORY
-from ..sandbox.failures import Crashed, TimedOut
+from ..sandbox.client import TOO_MUCH_MEMORY, Crashed, TimedOut
 from .budget import OutOfBudget, OutOfRestarts
 from .proxy import StudentProxy
 

@@ -17,8 +17,7 @@ from ..core.operations import MeasureCost, TimedCall
 from ..core.packing import ProtocolError, Tensors
 from ..course.notebook import MAX_CHARACTERS, CodeCell
 from ..report import CellReport
-from ..sandbox.client import Response, Worker
-from ..sandbox.failures import Crashed, SandboxLost, TimedOut
+from ..sandbox.client import Crashed, Response, SandboxLost, TimedOut, Worker
 from ..sandbox.fork_server import ForkServer
 from ..sandbox.worker.request_loop import COMPILER
 from .budget import QUICK_SECONDS, Budget, OutOfBudget, Patience, ResponseBudget

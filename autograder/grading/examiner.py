@@ -11,8 +11,7 @@ import torch
 from .. import catalogue
 from ..catalogue.behaviour import Behaviour, Misconception, Question
 from ..catalogue.bug_hunts import hunt_of
-from ..catalogue.diagnose import diagnose
-from ..catalogue.pairs import Pairs
+from ..catalogue.diagnosis import Pairs, diagnose
 from ..catalogue.transcript import Trace, Transcript
 from ..core import library_calls
 from ..core.bench import Bench, Operation

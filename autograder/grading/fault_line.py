@@ -22,7 +22,7 @@ from ..graders.budget import OutOfBudget
 from ..graders.decoding import decode_trace
 from ..graders.sandboxed import SandboxedNotebook
 from ..report import ExerciseReport, FaultLocation
-from ..sandbox.failures import Crashed, SandboxLost, TimedOut
+from ..sandbox.client import Crashed, SandboxLost, TimedOut
 from ..student_check.fault_location import WAYS, explain_aspect
 from ..tracing.explain import Source, explain, line_of
 from ..tracing.fault_search import locate_fault

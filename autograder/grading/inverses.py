@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .. import catalogue
-from ..tracing.code_view import ATOMS, FIXED, CodeView, is_size, is_variable
-from ..tracing.definitions import Definition, Edit
+from ..tracing.definitions import ATOMS, FIXED, CodeView, Definition, Edit, is_size, is_variable
 
 MOST_MATCHES = 12
 """Places at which one pattern is tried."""

@@ -3,10 +3,13 @@
 Example: an answer divides by `d_k`, and fails. Its candidate edits are tried one after another in a worker, each with
 the hidden tests until one fails. With `d_k ** 0.5` all pass. The edit is then made in the notebook's cell, and the
 exercise is graded as if the student had submitted that: only what this confirms is reported.
+
+A submission's search may take a limited CPU time, in this process and in the workers.
 """
 
-from collections.abc import Iterator, Sequence, Set
-from contextlib import closing
+import time
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, compress
@@ -32,15 +35,19 @@ from ..core.operations import (
 )
 from ..graders.budget import OutOfBudget
 from ..graders.collection import Verdict
-from ..sandbox.failures import Crashed, TimedOut
+from ..sandbox.client import Crashed, TimedOut
 from ..tracing.definitions import Definition
 from ..tracing.repair_operators import generic_edits
 from .inverses import Inverse, inverse_edits, inverses
-from .repair_time import RepairTime
 from .unexplained_answer import Repaired, Step, UnexplainedAnswer, total_rank
 
+MAX_SECONDS = 15.0
+"""CPU seconds for one submission."""
+MAX_EXERCISE_SECONDS = 8.0
+"""CPU seconds for one exercise."""
+MAX_WALL_SECONDS = 40.0
+"""They end the search of one exercise in which the code waits, or on a machine that is far too busy."""
 T = TypeVar("T")
-
 MOST_LIKELY = 500
 """Likely edits that are tried first, or more if more have a rank below `LIKELY`."""
 MOST_SLOW = 150
@@ -53,16 +60,57 @@ MOST_PARTIAL = 5
 """Edits with which more tests pass, and to which a second edit is added."""
 LIKELY = 2
 """Rank of the likely edits. Less likely ones are tried after pairs of likely ones."""
-
 BATCH = 40
 """Edits that are sent to the worker at a time."""
 MOST_QUICK = 6
 """Failed tests whose operations all edits are tried on."""
 QUICK = (KindOf, ManualSeed, Build, Call, Read, NamedParameters, LoadParameters, ToDtype, Train, Assemble)
 """Operations that take about as long as the student's code does."""
-
 QuickTest = tuple[tuple[Operation[Any], ...], torch.Tensor]
 """The operations of a hidden test, and the prints of the solution's results."""
+
+
+class RepairTime:
+    """The time that one submission has left."""
+
+    def __init__(self, worker_seconds: Callable[[], float]) -> None:
+        """worker_seconds: returns the CPU seconds of all workers so far."""
+        self._worker_seconds = worker_seconds
+        self._end = self._now() + MAX_SECONDS
+        self.begin_exercise()
+
+    def begin_exercise(self) -> None:
+        """Charge the time from now on to the next exercise."""
+        self._exercise_end = min(self._now() + MAX_EXERCISE_SECONDS, self._end)
+        self._wall_end = time.monotonic() + MAX_WALL_SECONDS
+
+    @property
+    def is_over(self) -> bool:
+        """True if the exercise, or the submission, has no time left."""
+        return self._now() > self._exercise_end or time.monotonic() > self._wall_end
+
+    @property
+    def is_half_over(self) -> bool:
+        """True if half of the exercise's time is used up."""
+        return self._now() > self._exercise_end - MAX_EXERCISE_SECONDS / 2 or self.is_over
+
+    @property
+    def is_short(self) -> bool:
+        """True if the exercise has less time than others, because earlier ones used up the submission's."""
+        return self._exercise_end >= self._end
+
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Charge no time."""
+        begun = self._now(), time.monotonic()
+        yield
+        seconds = self._now() - begun[0]
+        self._end += seconds
+        self._exercise_end += seconds
+        self._wall_end += time.monotonic() - begun[1]
+
+    def _now(self) -> float:
+        return time.thread_time() + self._worker_seconds()
 
 
 @dataclass(frozen=True)

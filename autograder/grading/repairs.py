@@ -3,12 +3,19 @@
 Example: with `keepdim=True` in the sum of line 12, all tests pass. A student reads "One change makes all tests pass,
 which was tried. What to change: an argument that is missing in line 12". The report also holds the changed line, for
 instructors.
+
+Repairs are cached within one grading process, by the text of the answer and of all that it reaches. Example: twenty
+students submit the same wrong code. The first submission is searched; for the others, the cached repairs are made in
+their own notebook, which is graded. Constants and other cells may differ there, so a repair after which other tests
+fail there is dropped. If nothing was found for the first, nothing is searched for the others. A process collects the
+hidden tests once, when it starts. So they are no part of the key, and nothing is stored on disk.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from dataclasses import replace
 
-from msgspec.structs import replace
+import msgspec
 
 from .. import catalogue, course
 from ..course.notebook import CodeCell
@@ -16,17 +23,49 @@ from ..report import Change, Diagnosis, ExerciseReport, FaultLocation, Mistake, 
 from ..tracing.definitions import Definition
 from .examiner import Examiner
 from .messages import readable
-from .repair_cache import RepairCache
-from .repair_search import LIKELY
-from .repair_time import RepairTime
+from .repair_search import LIKELY, RepairTime, find_repairs
 from .unexplained_answer import Repaired, Start, Step, UnexplainedAnswer
 
+_Key = tuple[str, course.Exercise, tuple[tuple[str, str], ...]]
 MOST_REPORTED = 3
 """Repairs of one answer that are reported."""
 LONGEST_LINE = 200
 _RAISED = re.compile(r"\(line (\d{1,5}) of the cell")
 MOST_LINES = 3
 """With more lines to choose from, none is reported."""
+
+
+class RepairCache:
+    """The repairs that one grading process found."""
+
+    def __init__(self) -> None:
+        self._repairs: dict[_Key, list[Repaired]] = {}
+
+    def find_repairs(self, answer: UnexplainedAnswer, suspected: Set[int], time: RepairTime) -> list[Repaired]:
+        """Return the repairs of an answer, as `repair_search.find_repairs` does. Raises SandboxLost."""
+        reached = answer.definitions()
+        key = answer.unit.name, answer.exercise, tuple((one.name, one.text) for one in reached)
+        if (known := self._repairs.get(key)) is not None:
+            moved = [_moved(one, reached) for one in known]
+            verified = [one for one in moved if answer.graded(one) == one]
+            if verified or not known:
+                return verified
+        found = find_repairs(answer, suspected, time)
+        if found or not time.is_short:
+            self._repairs.setdefault(key, found)
+        return found
+
+
+def _moved(repair: Repaired, reached: Sequence[Definition]) -> Repaired:
+    """Return a repair of the same definitions in another notebook, where they may be in other cells and lines."""
+    places = {one.name: one for one in reached}
+
+    def moved(definition: Definition) -> Definition:
+        place = places[definition.name]
+        return replace(definition, cell=place.cell, first_line=place.first_line)
+
+    steps = tuple(replace(step, definition=moved(step.definition)) for step in repair.steps)
+    return replace(repair, steps=steps)
 
 
 def add_repairs(
@@ -49,7 +88,7 @@ def add_repairs(
         return _with_findings(exercise, found, unit.name, examiner)
 
     exercises = [with_repairs(exercise) for exercise in report.exercises]
-    return replace(report, exercises=exercises, repairs_searched=True)
+    return msgspec.structs.replace(report, exercises=exercises, repairs_searched=True)
 
 
 def _suspected(report: ExerciseReport) -> frozenset[int]:
@@ -71,7 +110,7 @@ def _with_findings(report: ExerciseReport, found: Sequence[Repaired], unit: str,
     misconception = None if found[0].still_failed else _common_misconception(found, unit)
     if misconception and examiner.failed_tests(unit, report.name, misconception.name) != _failed(report):
         misconception = None  # the same edit repairs another fault here
-    return replace(
+    return msgspec.structs.replace(
         report,
         repairs=repairs,
         diagnosis=misconception or report.diagnosis,
@@ -141,7 +180,7 @@ def _location(report: ExerciseReport, found: Sequence[Repaired]) -> FaultLocatio
     before = report.whereabouts
     is_other_mistake = bool(likely[0].still_failed)
     if before is not None and (is_other_mistake or set(before.lines) <= set(lines)):
-        return replace(before, told=f"{before.told}\n{sentence}")
+        return msgspec.structs.replace(before, told=f"{before.told}\n{sentence}")
     texts = {line: _quoted(step.definition, line) for one in likely for step in one.steps for line in step.lines}
     quoted = [f"  line {line}: {texts[line].strip()}" for line in lines if texts[line].strip()]
     return FaultLocation(lines, "\n".join([sentence, *quoted]))

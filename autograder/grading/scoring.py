@@ -19,7 +19,7 @@ from ..report import (
     SubmissionStatus,
     TestReport,
 )
-from ..sandbox.failures import Crashed, TimedOut
+from ..sandbox.client import Crashed, TimedOut
 
 _COUNTS_ONCE = "Counts once a result is right that is not one of the examples in the notebook."
 

@@ -35,8 +35,8 @@ from ..pool.requests import (
     Start,
 )
 from ..report import ExerciseReport, Report
+from ..sandbox.client import SandboxLost
 from ..sandbox.confine.process import keep_to_processor
-from ..sandbox.failures import SandboxLost
 from ..sandbox.fork_server import ForkServer
 from ..sandbox.isolation import NotDenied, NotIsolated
 from ..sandbox.launch import Launched

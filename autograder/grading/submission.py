@@ -12,8 +12,8 @@ import torch
 from msgspec.structs import replace
 
 from .. import catalogue, course
-from ..catalogue.signature import short_signature
-from ..course import digests, notebook
+from ..catalogue.transcript import short_signature
+from ..course import content, notebook
 from ..course.cells import code_cells, unit_of
 from ..course.written_answers import written_answers
 from ..errors import UserError
@@ -31,14 +31,13 @@ from ..report import (
     joined,
     without_marks,
 )
-from ..sandbox.failures import SandboxLost
+from ..sandbox.client import SandboxLost
 from ..sandbox.fork_server import ForkServer
 from . import messages, scoring
 from .examiner import Examiner, Finding, candidate_bench
 from .fault_line import CODE_FAILURES, add_fault_lines
-from .repair_cache import RepairCache
-from .repair_time import RepairTime
-from .repairs import add_repairs
+from .repair_search import RepairTime
+from .repairs import RepairCache, add_repairs
 
 _MOST_CELLS = 5
 _MOST_CHANGES = 3
@@ -278,7 +277,7 @@ class NotebookGrading:
             cells=messages.readable_cells(cells),
             enforced=self.conditions.enforced,
             submission=submission.digest,
-            kit=digests.unit_digest(unit.name, self.class_folder),
+            kit=content.unit_digest(unit.name, self.class_folder),
             torch=str(torch.__version__),
             cases=fixtures.DRAWN_FROM,
         )

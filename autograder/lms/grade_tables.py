@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from .. import course
-from ..course.submitted_folder import OpenedFolder
+from ..course.submitted_files import OpenedFolder
 from ..errors import UserError
 from ..gradebook.course_directory import CourseProblem, course_directory
 from ..gradebook.marks import UnitMarks, of_units

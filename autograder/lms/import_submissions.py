@@ -21,13 +21,11 @@ import msgspec
 
 from ..classroom import whole_files
 from ..course.notebook import printable
-from ..course.submitted_folder import new_folder
-from ..course.zip_file import BadZip, NotTaken, ZipFile, path_within
+from ..course.submitted_files import BadZip, NotTaken, ZipFile, new_folder, path_within
 from ..errors import UserError
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
-from .file_names import Layout, Platform, Reading, layout, readings
-from .roster_match import NotMatched, RosterMatcher
+from .roster_match import Layout, NotMatched, Platform, Reading, RosterMatcher, layout, readings
 
 FOLDER = "imported"
 _REPLACED = "replaced"
@@ -52,7 +50,7 @@ class Origin(msgspec.Struct, frozen=True):
 
     platform: Platform
     returned: str
-    """The beginning of the name of a feedback file: see `file_names`."""
+    """The beginning of the name of a feedback file: see `roster_match`."""
 
 
 @dataclass

@@ -1,14 +1,141 @@
-"""Find the student of a file in a zip file of submissions, by the name in its path and the platform's number."""
+"""Find the student of a file in a zip file of submissions, by the name in its path and the platform's number.
+
+Canvas and Moodle put the student and the original name into file names. Canvas:
+`oneilada_1001_70001_self_attention.ipynb` or `oneilada_LATE_1001_70001_self_attention-1.ipynb`: the sortable name, the
+number of the user and that of the file. Moodle: `Ada O Neil_501_assignsubmission_file/self_attention.ipynb`, in older
+versions with `_` before the `/`, or instead of it: the name and the number of the participant.
+"""
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from ..gradebook.roster import Enrolled, Roster
-from .file_names import Reading
 
+Platform = Literal["Canvas", "Moodle"]
+
+_PLATFORMS: tuple[Platform, ...] = ("Moodle", "Canvas")
+_LONGEST = 500
+"""Limit for the characters of a name: platforms shorten names, and a long one could be read in very many ways."""
+_DEEPEST = 50
+"""Limit for the parts of a path that are inspected."""
+_MOODLE_WORD = "_assignsubmission_"
+_MOODLE_PART = re.compile(r"_([0-9]{1,20})_assignsubmission_([a-z0-9]+)(?=_|\Z)", re.S)
+_NUMBER = re.compile(r"[0-9]{1,20}")
+_TYPED = {"text.html": "text typed into Canvas", "link.html": "a link"}
+_LATE = "_LATE"
 _ADVICE = "take the platform's own table for the roster, which has its numbers"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read a name."""
+
+    platform: Platform
+    name: str
+    """The student's name, or what the platform left of it."""
+    number: str
+    """The platform's own number of a user of Canvas or a participant of Moodle."""
+    file: str
+    """The file's name in the submission, perhaps in folders; empty if there is no file but `instead`."""
+    returned: str
+    """The beginning of the name of a feedback file, by which the platform knows the student."""
+    is_late: bool = False
+    newness: int = 0
+    """Order of files with the same name: the larger number was submitted later."""
+    instead: str = ""
+    """Description of a submission that is not a file."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Platform and path level that the names in a zip file follow."""
+
+    platform: Platform | Literal[""]
+    """Empty if no name is as Canvas or Moodle write them."""
+    level: int = 0
+    """Position in a path of the part that the platform wrote. The student chose the parts after it."""
+
+
+def layout(paths: Iterable[str], expected: str = "") -> Layout:
+    """Decide which platform's zip file has these paths in it, and which part of a path the platform wrote.
+
+    A name that can be either platform's decides nothing: on Canvas a student may name a file as Moodle would, and on
+    Moodle as Canvas would, but never so that it can only be the other platform's. The platform's part is the outermost
+    one that at least half of the names can have. A part further within is a student's, and one further out a stray
+    file's.
+
+    expected: the roster's platform. It decides if any name can only be its own; else the majority does.
+    """
+    candidates = [_levels(path) for path in paths]
+    votes = Counter(platform for levels in candidates if len(levels) == 1 for platform in levels)
+    if not any(candidates):
+        return Layout("")
+    best = max(_PLATFORMS, key=lambda name: (bool(votes[name]) and name == expected, votes[name], name == expected))
+    of_best = [levels[best] for levels in candidates if best in levels]
+    count = Counter(level for levels in of_best for level in levels)
+    least = min(len(of_best) / 2, max(count.values(), default=0))
+    return Layout(best, min((level for level in count if count[level] >= least), default=0))
+
+
+def readings(path: str, layout: Layout) -> list[Reading]:
+    """Return the ways to read the path of a file in the zip; none if it is not a submission's.
+
+    A name from Canvas has several if the student's name or the file's, which the student chose, contains numbers.
+    """
+    parts = _parts(path)
+    if layout.level >= len(parts):
+        return []
+    part, below = parts[layout.level], parts[layout.level + 1 :]
+    if layout.platform == "Canvas":
+        return [] if below else _canvas(part)
+    matches = list(_MOODLE_PART.finditer(part)) if layout.platform == "Moodle" else []
+    # With the word in it twice, the student's name or the file's was chosen to imitate it.
+    return [_moodle(matches[0], below)] if len(matches) == part.count(_MOODLE_WORD) == 1 else []
+
+
+def _parts(path: str) -> list[str]:
+    return path.replace("\\", "/").split("/")
+
+
+def _levels(path: str) -> dict[Platform, set[int]]:
+    """Return the positions of the parts of a path that each platform may have written."""
+    parts = _parts(path)
+    moodle = {level for level, part in enumerate(parts[:_DEEPEST]) if _MOODLE_PART.search(part)}
+    canvas = {len(parts) - 1} if _canvas(parts[-1]) else set()
+    levels: dict[Platform, set[int]] = {"Moodle": moodle, "Canvas": canvas}
+    return {platform: positions for platform, positions in levels.items() if positions}
+
+
+def _moodle(match: re.Match[str], below: list[str]) -> Reading:
+    number, kind = match.groups()
+    part = match.string
+    own = part[match.end() :].removeprefix("_")
+    file = "/".join([own, *below] if own else below)
+    returned = part.removesuffix(own) if own else f"{part}/"
+    instead = "" if kind == "file" else f"{kind} in Moodle"
+    return Reading("Moodle", part[: match.start()], number, file, returned, instead=instead)
+
+
+def _canvas(name: str) -> list[Reading]:
+    words = name.split("_") if len(name) <= _LONGEST else []
+    found = []
+    for position in range(1, len(words) - 1):
+        user, number, *file = words[position:]
+        prefix = "_".join(words[:position])
+        student = prefix.removesuffix(_LATE)
+        is_late = student != prefix
+        if not _NUMBER.fullmatch(user):
+            continue
+        if _NUMBER.fullmatch(number) and file:
+            begins = f"{prefix}_{user}_{number}_"
+            found.append(Reading("Canvas", student, user, "_".join(file), begins, is_late, int(number)))
+        elif number in _TYPED and not file:
+            found.append(Reading("Canvas", student, user, "", "", is_late, instead=_TYPED[number]))
+    return found
 
 
 class NotMatched(Exception):

@@ -14,7 +14,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
 from ..course.notebook_file import read_in, unreadable
-from ..course.submitted_folder import OpenedFolder
+from ..course.submitted_files import OpenedFolder
 from ..gradebook import lateness, pictures, records
 from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_back
 from ..gradebook.entry import unmarked

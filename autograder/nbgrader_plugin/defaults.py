@@ -50,7 +50,7 @@ def put_into(c: Any, folder: Path) -> None:
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
-    c.AssignLatePenalties.plugin_class = f"{_PLUGIN}.late_penalty.ClassLatePenalty"
+    c.AssignLatePenalties.plugin_class = f"{_PLUGIN}.grades.ClassLatePenalty"
     c.OverwriteCells.add_missing_cells = True
 
     # Formgrader and feedback pages: what a student wrote is text there, and nothing is loaded from another machine.

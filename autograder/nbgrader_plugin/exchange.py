@@ -19,7 +19,7 @@ from typing import Any
 from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseAssignment, ExchangeReleaseFeedback
 from nbgrader.utils import notebook_hash
 
-from ..course.submitted_folder import NotAFile, file_at, new_folder, replace_folder, restore_folder
+from ..course.submitted_files import NotAFile, file_at, new_folder, replace_folder, restore_folder
 from ..gradebook.extensions import due_dates
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import StampFormat, in_zone, time_near

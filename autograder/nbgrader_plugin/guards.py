@@ -36,8 +36,7 @@ from nbgrader.exchange.default import list as exchange_list
 from tornado.log import LogFormatter
 
 from ..course.notebook import printable
-from ..course.student_id import RULE
-from ..course.submitted_folder import NotAFile, OpenedFolder, read_up_to
+from ..course.submitted_files import RULE, NotAFile, OpenedFolder, read_up_to
 from ..gradebook import extensions
 from ..gradebook.database import FILE, address_of
 from ..gradebook.roster import may_be_graded

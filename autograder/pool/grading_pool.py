@@ -1,6 +1,7 @@
-"""A fixed number of grading processes, each of which is replaced when it ends."""
+"""A fixed number of grading processes, each of which is replaced when it ends, and the processors that they use."""
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,11 +9,27 @@ from pathlib import Path
 
 from ..course.settings import Settings
 from ..report import Report, without_marks
-from . import processors
 from .process import GradingProcess, GradingRefused, GradingStopped, NotStarted
 from .requests import Device, FindRepairs, GradeNotebook, Ready
 
 PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 60.0
+
+
+def usable_processors() -> list[int]:
+    """Return the numbers of the processors that this process may use; none if the system does not report them."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def processor_count() -> int:
+    """Return the number of processors that this process may use."""
+    return len(usable_processors()) or os.cpu_count() or 1
+
+
+def processors_in_turn() -> list[int]:
+    """Return the usable processors, beginning with one that depends on this process's id."""
+    cores = usable_processors()
+    first = os.getpid() % len(cores) if cores else 0
+    return cores[first:] + cores[:first]
 
 
 class GradingPool:
@@ -146,7 +163,7 @@ def pool_for_class(
 
     root: the class's folder. submitted: its folder of submissions. unit: the only one to grade, if it is known.
     """
-    cores = processors.in_turn()
+    cores = processors_in_turn()
     return GradingPool(
         lambda number: GradingProcess(
             device,

@@ -133,7 +133,7 @@ class Handout(msgspec.Struct, tag="handout"):
     examples: dict[str, Any]
     """See `grading.public_examples`."""
     mistakes: dict[str, list[Any]]
-    """See `grading.release_misconceptions`."""
+    """See `grading.release_data`."""
     steps: dict[str, Any]
     """See `grading.reference_trace`."""
 

@@ -16,7 +16,7 @@ from .graded_notebook import message_html
 _TEMPLATE = "class_report/report.html"
 _MOST_IN_LECTURE = 5
 _MOST_SHOWN = 60
-"""Mistakes, and as many clusters, on the page; report.json has all of them."""
+"""Maximum number of mistakes, and of clusters, on the page; report.json has all of them."""
 _MOST_ROWS = 1000
 _MOST_NAMES = 60
 _LONGEST_NAME = 60  # characters
@@ -27,7 +27,7 @@ _BAR_WIDTHS = (0.5, 1, 2, 2.5, 5, 10, 20, 25, 50, 100)
 
 
 def page(report: ClassReport) -> str:
-    """Return the page."""
+    """Return a class report as an HTML page."""
     rows = [row for row in report.rows if row.cells]
     numbers = {(mistake.exercise, mistake.name): f"M{i}" for i, mistake in enumerate(report.mistakes, start=1)}
     return _environment().get_template(_TEMPLATE).render(
@@ -66,7 +66,7 @@ def _environment() -> Environment:
 
 
 def _truncate_name(student: str) -> str:
-    """Return a student's id or name, as far as anyone reads it."""
+    """Return a student's id or name, cut to the length that a person reads."""
     name = printable(student)
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
 
@@ -86,7 +86,7 @@ def _describe_correlation(correlation: float | None) -> str:
 
 
 def _kind(cell: CellFigures, worth: float) -> str:
-    """Return the CSS class, so the colour, of a score in the map."""
+    """Return the CSS class, and so the colour, of a score in the map of all scores."""
     if cell.is_waiting:
         return "w"
     share = cell.score / worth if worth else 1.0

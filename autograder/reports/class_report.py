@@ -38,7 +38,7 @@ FOLDER = "reports"
 """Folder of class reports, in the course's folder."""
 PAGE, TABLE, DATA = ".html", ".csv", ".json"
 _FEWEST = 3
-"""Scores from which a correlation is computed."""
+"""Minimum number of scores for which a correlation is computed."""
 _NOISE = 1e-6
 """Difference below which two scores are equal: rounding of binary fractions adds less."""
 _COLUMNS = ("student", "name", "status", "late_minutes", "raw_score", "late_penalty", "score", "max_score")
@@ -52,7 +52,7 @@ _STATUSES = {
 
 
 def report_folder(root: Path, unit: str, section: str | None = None) -> Path:
-    """Return the folder of a report. That of a section is within the class's; a `/` in its name is written `%2F`."""
+    """Return the folder of a report. A section's folder is in the class's; a `/` in its name is written `%2F`."""
     of_class = root / FOLDER / unit
     if section is None:
         return of_class
@@ -60,7 +60,7 @@ def report_folder(root: Path, unit: str, section: str | None = None) -> Path:
 
 
 def page_path(folder: Path, *, is_anonymous: bool) -> Path:
-    """Return the page's path in a folder; a report without names does not replace the one with them."""
+    """Return the path of the report's page in a folder: an anonymous page does not replace the one with names."""
     return folder / (f"anonymous{PAGE}" if is_anonymous else f"report{PAGE}")
 
 
@@ -159,7 +159,7 @@ def compose(
 
 
 def _source_text(source: Path) -> str:
-    """Return all cells of the instructor's notebook."""
+    """Return the text of all cells of the instructor's notebook."""
     notebook = parse(source.read_bytes())
     return "\n".join(cell.text for cell in notebook.cells) if isinstance(notebook, RawNotebook) else ""
 
@@ -177,7 +177,7 @@ def _wrong_answers(student: str, report: Report, folder: Path, unit: course.Unit
 
 
 def _statements(report: Report) -> dict[tuple[str, str], str]:
-    """Return the messages of the passed tests, which are no more than the tests' statements, by exercise and test."""
+    """Return the statements of tests by exercise and test: the message of a passed test is its statement."""
     tests = [(exercise.name, test) for exercise in report.exercises for test in exercise.tests]
     return {(exercise, test.name): test.message for exercise, test in tests if test.outcome == "passed"}
 
@@ -185,7 +185,10 @@ def _statements(report: Report) -> dict[tuple[str, str], str]:
 def _row(
     student: Enrolled, mark: Mark | None, cell_names: Iterable[str], mistakes: Mapping[tuple[str, str], list[str]]
 ) -> Row:
-    """cell_names: the grade cells, in their order. mistakes: names of known mistakes by student and exercise."""
+    """Return a student's line in the table of scores.
+
+    cell_names: the grade cells, in their order. mistakes: names of known mistakes by student and exercise.
+    """
     if mark is None:
         return Row(student.id, full_name(student), "not_submitted", 0, 0.0, 0.0, 0.0, {})
     cells = {}
@@ -202,7 +205,10 @@ def _row(
 
 
 def _concerns(scores: UnitMarks, reported: Collection[str]) -> list[ToLookAt]:
-    """reported: the students with a report on the submission that the gradebook has."""
+    """Return the reasons to act, with their students.
+
+    reported: the students with a report on the submission that the gradebook has.
+    """
     marks = scores.marks
     students = {
         Concern.WAITING: [student for student, mark in marks.items() if mark.waiting],
@@ -242,7 +248,7 @@ def _exercise_figures(
 ) -> Iterator[ExerciseFigures]:
     """Yield the statistics of each exercise and written question.
 
-    points: the most that each grade cell gives, by its name. headings: those of the sections, by grade cell.
+    points: maximum points by grade cell. headings: the sections' headings by grade cell.
     """
     waiting = {name for mark in marks for name in points if name not in mark.shown.scores or name in mark.waiting}
     for cell, worth in points.items():
@@ -264,7 +270,7 @@ def _exercise_figures(
 
 
 def correlation(scores: Sequence[float], rest: Sequence[float]) -> float | None:
-    """Return Pearson's correlation; None if there are too few scores, or if either is constant."""
+    """Return Pearson's correlation of two lists of scores; None if they are too short, or if either is constant."""
     if len(scores) < _FEWEST or _is_constant(scores) or _is_constant(rest):
         return None
     return rounded(statistics.correlation(scores, rest), DIGITS)

@@ -32,7 +32,7 @@ class ExerciseFigures(msgspec.Struct, frozen=True):
     """Heading of the unit's section with the exercise."""
     points: float
     is_written: bool
-    """True if a person grades it."""
+    """True for a written question, which a person grades."""
     marked: int
     waiting: int
     """Number of answers that a person has not graded yet; no figure includes them."""
@@ -77,7 +77,7 @@ class ChangedLine(msgspec.Struct, frozen=True):
     kind: str
     """The changed thing, in words: "a number", "an argument that is missing"."""
     before: str
-    """Empty, as `after` is, if it cannot be shown, or if it differs only in what is not shown."""
+    """The line before the change. Both lines are empty if they cannot be shown, or differ only in what is not shown."""
     after: str
 
 
@@ -94,7 +94,7 @@ class Cluster(msgspec.Struct, frozen=True):
     """Messages of the tests that one of the answers failed."""
     specimen: CodeSample
     repair: list[ChangedLine] = []
-    """The change of their code, the same for all, with which all tests pass; empty if none is known."""
+    """The change of code, equal for all these answers, with which all tests pass; empty if none is known."""
 
 
 class Unexplained(msgspec.Struct, frozen=True):
@@ -122,7 +122,7 @@ class Concern(StrEnum):
 
 
 class ToLookAt(msgspec.Struct, frozen=True):
-    """The students whom a concern is about."""
+    """A reason to act, and the students whom it is about."""
 
     what: Concern
     count: int
@@ -146,7 +146,7 @@ class Row(msgspec.Struct, frozen=True):
     status: str
     """Status: see `Report.status`; `not_submitted` without a submission, empty if another program gave the scores."""
     late_minutes: int
-    """Rounded up."""
+    """Time from the due date to the submission, rounded up to minutes."""
     raw_score: float
     late_penalty: float
     score: float
@@ -174,9 +174,9 @@ class ClassReport(msgspec.Struct, frozen=True):
     spread: Spread | None
     exercises: list[ExerciseFigures]
     mistakes: list[MistakeFigures]
-    """Most common first; the page suggests the first five for the next lecture."""
+    """Known mistakes, most common first; the page suggests the first five for the next lecture."""
     clusters: list[Cluster]
-    """Largest first."""
+    """Groups of wrong answers without a known mistake, largest first."""
     unexplained: list[Unexplained]
     to_look_at: list[ToLookAt]
     rows: list[Row]

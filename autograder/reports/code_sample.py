@@ -15,7 +15,7 @@ from ..gradebook.roster import Enrolled
 from .class_report_schema import CodeSample
 
 LONGEST = 10_000
-"""Characters of a cell that is parsed: Python's parser takes long on what is larger and strange."""
+"""Maximum number of characters of a cell that is parsed: Python's parser may take long on larger ones."""
 _MOST_LINES = 40
 _MOST_CHARACTERS = 2_000
 _REMOVED = "…"
@@ -23,14 +23,14 @@ _BLOCKS = ("body", "orelse", "finalbody")
 """The fields with statements, of which Python requires at least one if there was one."""
 
 _LONG = 4
-"""Letters of a name that is found inside of a word too, also when two parts of a name are written together. A shorter
-one counts only as a word of its own; a single letter only if it is all of an id or a name."""
+"""Minimum number of letters of a name that is found inside of words too, also when two parts of a name are written
+together. A shorter name counts only as a word of its own; a single letter only if it is all of an id or a name."""
 _PART = re.compile(r"[^\W_]+")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _KEYWORDS = set(map(str.lower, keyword.kwlist))
-"""A word that is in all code identifies nobody, even a student called As or In."""
+"""Python's keywords, which identify nobody, even a student called As or In."""
 _PATH = "…/"
-"""Grading replaces the folders of a path by this."""
+"""Text by which grading replaces the folders of a path."""
 
 
 class NotPython(Exception):
@@ -131,7 +131,7 @@ class Names:
     """The ids, names and addresses of a class, and their parts, alone and written together."""
 
     def __init__(self, students: Iterable[Enrolled], unit_text: str = "") -> None:
-        """unit_text: the texts of the unit. A file name that is a word of them identifies nobody."""
+        """unit_text: the texts of the unit. A file name that is one of their words identifies nobody."""
         texts = {text for one in students for text in (one.id, full_name(one), (one.email or "").partition("@")[0])}
         names = set(map(_plain, filter(None, texts)))
         parts = [_PART.findall(name) for name in names]

@@ -44,7 +44,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def json_schema(type_: type[msgspec.Struct]) -> bytes:
-    """Return the schema of a type as it is written: with every field, whether or not it may be left out when read.
+    """Return the JSON Schema of a type as the autograder writes it: every field is required.
 
     Fields are described by the docstrings below them. All types that the schema names are from the type's own module.
     """
@@ -78,9 +78,9 @@ def _question_text(question: WrittenQuestion) -> str:
 def gradescope_results(report: Report, hidden: Visibility) -> bytes:
     """Return Gradescope's results.json: the score, and an entry for each hidden test.
 
-    hidden: who sees the results of tests whose numbers are not released. If the file could not be read, or a test
-    failed through a fault of the autograder, there is no score, which Gradescope takes for a run that failed: such a
-    run is not the student's 0.
+    hidden: who sees the results of tests whose numbers are not released. There is no score if the file could not be
+    read, or if a test failed through a fault of the autograder: then Gradescope reports a failed run instead of 0
+    points.
     """
     written = [f"{question.name}: {_question_text(question)}" for question in report.written]
     text = "\n".join(filter(None, [report.message, *written]))
@@ -117,7 +117,7 @@ def _entries(exercise: ExerciseReport, hidden: Visibility) -> Iterator[dict[str,
 def junit_xml(reports: Iterable[Report]) -> bytes:
     """Return JUnit XML: a test suite for each notebook, a test case for each hidden test.
 
-    Every character in it is printable, which XML demands of most.
+    All characters are printable, because XML forbids most others.
     """
     suites = [_suite(report) for report in reports]
     totals = {name: str(sum(int(suite.attrib[name]) for suite in suites)) for name in ("tests", "failures", "errors")}
@@ -165,7 +165,7 @@ def _exercise_cases(place: str, exercise: ExerciseReport) -> Iterator[Element]:
 
 
 def _tag(test: TestReport) -> str:
-    """Return the element for an outcome; a failure that costs nothing does not make a pipeline fail."""
+    """Return the XML element for a test's outcome; a failure that costs no points does not make a pipeline fail."""
     if test.outcome == "grader_error":
         return "error"
     if test.outcome == "passed":

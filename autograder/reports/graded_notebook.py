@@ -76,7 +76,7 @@ def _outputs(cell: CellReport) -> list[Any]:
 
 
 def grade_cell_outputs(exercise: ExerciseReport) -> list[Any]:
-    """Return the outputs of an exercise's grade cell: feedback to read, then the score, which nbgrader takes."""
+    """Return the outputs of an exercise's grade cell: feedback to read, then the score, which nbgrader reads."""
     texts = {"text/html": feedback_html(exercise), "text/plain": feedback_text(exercise)}
     feedback = new_output("display_data", data=texts)
     feedback.metadata["says"] = summary(exercise)
@@ -86,9 +86,9 @@ def grade_cell_outputs(exercise: ExerciseReport) -> list[Any]:
 
 
 def show_edits(notebook: Any) -> None:
-    """Add to a graded notebook's feedback, in place, the edits with which all tests pass; pages have none without it.
+    """Add the edits of repairs to the feedback in a graded notebook, which is changed in place.
 
-    Only for a student whose due date, with the extension, has passed.
+    A page shows edits only if this was called. Call it only after the student's due date, with any extension.
     """
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
@@ -158,7 +158,7 @@ def message_html(message: str) -> str:
 
 
 def escape_markdown(message: str) -> str:
-    """Return a message as one line of markdown in which names that a stranger chose are no markup.
+    """Return a message as one line of markdown in which names that a student chose are not read as markup.
 
     A plain name between backticks is code, everything else is text.
     """

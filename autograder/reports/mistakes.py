@@ -12,7 +12,7 @@ from .class_report_schema import DIGITS, ChangedLine, Cluster, CodeSample, Mista
 from .code_sample import NotPython, code_sample, line_sample
 
 _MOST_TRIED = 10
-"""Answers tried as the code sample of a group."""
+"""Maximum number of answers tried as a group's code sample."""
 _MOST_SEEN = 3
 _LONGEST_SEEN = 300  # characters
 _NONE_SHOWN = "No code is shown: it cannot be read as Python, or is too long, or names somebody."
@@ -36,7 +36,7 @@ class WrongAnswer:
     notebook: str
     """File name of the notebook."""
     report: ExerciseReport
-    """The report on the exercise, of the tests only those that failed."""
+    """The report on the exercise, with only those tests that failed."""
     code: str
     """The cell with the answer; empty if there is none."""
 
@@ -84,7 +84,7 @@ class WrongAnswers:
     def clusters(self) -> list[Cluster]:
         """Return the answers that no known mistake explains, in groups, largest first.
 
-        A group has the same repair. Answers without a repair form groups that behave alike.
+        The answers of a group have the same repair; those without a repair form groups that behave alike.
         """
         groups: list[list[WrongAnswer]] = []
         unnamed = [answer for answer in self.answers if not answer.report.mistakes and not _reason(answer.report)]

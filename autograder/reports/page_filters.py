@@ -29,9 +29,9 @@ from .graded_notebook import message_html
 PAGE = "marked.html.j2"
 """The template of a page, next to nbgrader's `index.html.j2`, which it extends."""
 _NO_ANSWER = "No response."
-"""nbgrader's own comment on a cell that was left as it was released: the verdict says so too."""
+"""nbgrader's own comment on an unchanged cell, which is not shown as a person's."""
 _MOST_FIRST = 3
-"""Mistakes listed at the top of a page; the others are below."""
+"""Maximum number of mistakes at the top of a page; the others are below."""
 _ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;:?]*[@-~]")
 
 
@@ -44,7 +44,7 @@ class Row:
     score: float
     points: float
     says: str
-    """The mistake, in a sentence; empty if there is none, and for what a person grades."""
+    """The mistake, in a sentence; empty if there is none, and for written questions."""
     by_hand: bool
     waiting: bool
     """True if a person has not graded it yet."""
@@ -53,7 +53,7 @@ class Row:
 
     @property
     def sign(self) -> str:
-        """A tick or a cross; a pen for what a person grades."""
+        """A tick or a cross; a pen for a question that a person grades."""
         if self.by_hand and not self.blank:
             return "✎"
         return "✓" if self.score >= self.points else "✗"
@@ -119,7 +119,7 @@ def printed(text: str) -> str:
 
 
 def is_untouched(cell: Any) -> bool:
-    """Return whether a cell is as it was released."""
+    """Return whether a cell is unchanged since its release."""
     return bool(cell.metadata["nbgrader"].get("checksum") == compute_checksum(cell))
 
 

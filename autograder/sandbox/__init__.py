@@ -1,6 +1,6 @@
 """The sandbox: a fork server that starts one confined worker for each submission, and the protocol between them.
 
 The untrusted process imports only `core`, `sandbox.confine` and `sandbox.worker`. All else here is trusted. Others
-import `client`, `failures`, `fork_server`, `isolation`, `launch`, `limits`, `temporary`, `confine.confinement`,
-`confine.process`, `confine.resources`, `worker.cell_source`, `worker.protocol` and `worker.request_loop`.
+import `client`, `fork_server`, `isolation`, `launch`, `limits`, `temporary`, `confine.confinement`,
+`confine.process`, `worker.cell_source`, `worker.protocol` and `worker.request_loop`.
 """

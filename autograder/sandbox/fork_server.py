@@ -10,13 +10,11 @@ from typing import Any, cast
 from ..core.counterexample import PackedFunction
 from ..core.packing import ProtocolError
 from . import isolation
-from .client import Worker
+from .client import Crashed, SandboxLost, TimedOut, Worker, children, cpu_clock, ended_seconds
 from .confine.confinement import Level
-from .failures import Crashed, SandboxLost, TimedOut
 from .isolation import NotDenied, NotIsolated
 from .launch import Launched
 from .limits import Limits
-from .processes import children, cpu_clock, ended_seconds
 from .worker import protocol
 from .worker.protocol import End, Ending, Job
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from .confine.resources import WorkerLimits
+from .confine.process import WorkerLimits
 from .confine.scratch import MOST_FILES
 
 MEGABYTE = 1 << 20

@@ -1,4 +1,4 @@
-"""Notebooks submitted by a request: they are put into the course's folder, and their senders get the outcome.
+"""Notebooks submitted by HTTP requests: they are put into the course's folder, and their senders get the outcome.
 
 Requests come in threads of their own. Only the serving thread touches the course's folder.
 """
@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..course.notebook_file import digest_in
-from ..course.submitted_folder import OpenedFolder, new_folder, replace_folder, restore_folder, sibling
+from ..course.submitted_files import OpenedFolder, new_folder, replace_folder, restore_folder, sibling
 from ..gradebook.time_stamp import TIMESTAMP, stamp_at, time_in
 from .file_changes import FileFingerprint
 
@@ -47,7 +47,7 @@ class HandedIn(msgspec.Struct, frozen=True):
 
 @dataclasses.dataclass(frozen=True)
 class Arrival:
-    """Notebook that has arrived for a student."""
+    """A notebook that a request submits for a student."""
 
     about: HandedIn
     file: Path
@@ -55,7 +55,7 @@ class Arrival:
     answer: Callable[[HandedIn | OSError], None]
     """Called when the notebook is in the course's folder or cannot be put there, and later with its outcome."""
     is_wanted: Callable[[], bool]
-    """Return whether the sender still waits. If not, the notebook is not taken, because nobody would learn of it."""
+    """Returns whether the sender still waits. If not, the notebook is rejected, because nobody would learn of it."""
 
     @property
     def owner(self) -> tuple[str, str]:
@@ -64,7 +64,7 @@ class Arrival:
 
 
 class Arrivals:
-    """Notebooks that have arrived, and those whose senders wait for the outcome."""
+    """Notebooks that requests submit, and those whose senders wait for the outcome."""
 
     def __init__(self, submitted: Path, on_arrival: Callable[[], None]) -> None:
         """submitted: the course's folder of submissions. on_arrival: called in the request's thread."""
@@ -74,23 +74,23 @@ class Arrivals:
         self._waiting: dict[tuple[str, str], tuple[Arrival, FileFingerprint]] = {}
 
     def put(self, arrival: Arrival) -> None:
-        """Hand an arrival to the serving thread; may be called in any thread."""
+        """Pass an arrival to the serving thread; may be called in any thread."""
         self._new.put(arrival)
         self._on_arrival()
 
     def put_back(self, units: Iterable[str]) -> None:
-        """Finish what a killed process was doing in the students' folders."""
+        """Finish the replacement of students' folders that a killed process began."""
         for unit in units:
             for student in self._submitted.iterdir():
                 folder = student / unit
-                with contextlib.suppress(OSError):  # of a folder that is not ours, its student's row tells
+                with contextlib.suppress(OSError):  # the student's row reports a folder that is not ours
                     if student.is_dir() and not student.is_symlink():
                         restore_folder(folder)
                         for left in ("part", "old"):
                             shutil.rmtree(sibling(folder, left), ignore_errors=True)
 
     def place(self) -> None:
-        """Put what has arrived into the course's folder."""
+        """Put the notebooks that have arrived into the course's folder."""
         for _ in range(self._new.qsize()):  # requests may come without end
             arrival = self._new.get()
             if not arrival.is_wanted():
@@ -109,7 +109,7 @@ class Arrivals:
             arrival.answer(arrival.about)
 
     def answer(self, outcome: Callable[[HandedIn, FileFingerprint], HandedIn]) -> None:
-        """Answer the senders whose file has an outcome. outcome: returns its argument if there is none yet."""
+        """Answer the senders whose file has an outcome. outcome: returns the answer, unchanged if there is none yet."""
         for owner, (arrival, fingerprint) in list(self._waiting.items()):
             about = outcome(arrival.about, fingerprint)
             if about.status != "received":
@@ -142,7 +142,7 @@ def _place(file: Path, digest: str, folder: Path, moment: datetime) -> datetime:
 
 
 def _is_there(digest: str, folder: Path, notebook: str) -> bool:
-    """Return whether the student has submitted this file already, also by a request."""
+    """Return whether this file is the student's submission already, even if another request submitted it."""
     try:
         with OpenedFolder.of_student(folder) as opened:
             return set(opened.names()) == {notebook, TIMESTAMP} and digest_in(opened, notebook) == digest

@@ -19,18 +19,18 @@ from ..nbgrader_plugin.guards import SECRET
 from .inbound import Inbound, Sender
 
 FAILED_SECONDS = 10.0
-"""Pause before a folder that could not be collected, say because the disk was full, is tried again."""
+"""Pause in seconds before a folder that could not be collected is tried again, for example after a full disk."""
 AT_ONCE = 50
-"""Number of students' folders collected in one round. The collected submissions are graded before the next round."""
+"""Maximum number of students' folders collected in one round, all of which are graded before the next round."""
 MOST_NAMED = 20
-"""Number of one account's uncollectable folders that are reported by name."""
+"""Maximum number of one account's uncollectable folders that are reported by name."""
 _NEVER = float("inf")
 EVERYONE = "*"
 """nbgrader's pattern for all students."""
 
 
 class _CollectFolders(CollectHandIns):
-    """Collects these folders of the inbound folder, and no other."""
+    """Collects only those folders of the inbound folder that `folders` names."""
 
     folders: Collection[str]
     failed: set[str]
@@ -50,7 +50,7 @@ class _CollectFolders(CollectHandIns):
 
 
 class Exchange:
-    """The exchange of a course's settings, if it is there."""
+    """nbgrader's exchange, at the place that the course's settings name. It need not exist."""
 
     def __init__(self, root: Path, pages: str, remark: Callable[[str], None]) -> None:
         """pages: name of the course's folder with the pages to release. remark: reports what could not be done."""
@@ -88,7 +88,7 @@ class Exchange:
         return again
 
     def _choose(self, folder: Path, is_busy: Callable[[str, str], bool]) -> tuple[dict[str, dict[str, Sender]], float]:
-        """Return by unit the folders to collect now, with their senders, and the seconds until the next round."""
+        """Return the folders to collect now, by unit, each with its sender, and the seconds until the next round."""
         chosen: dict[str, dict[str, Sender]] = {}
         again = _NEVER
         senders = self._inbound.in_turns()
@@ -115,7 +115,7 @@ class Exchange:
         return chosen, again
 
     def _report(self, record: logging.LogRecord) -> bool:
-        """Report a complaint of nbgrader's exchange; return False, since nobody else gets it."""
+        """Report a complaint of nbgrader's exchange; return False, so that it is logged nowhere else."""
         if "Not released" not in record.getMessage():  # that submission came by another way
             self._remark(record.getMessage())
         return False
@@ -159,14 +159,14 @@ class Exchange:
         return Path(str(exchange.root)) / str(directory.course_id)
 
     def _step(self, kind: type[Any], unit: str, student: str, **settings: Any) -> Any:
-        """Return a step of nbgrader's exchange for a unit and a student."""
+        """Return one of nbgrader's exchange programs, such as `collect`, for a unit and a student."""
         directory = course_directory(self._root, feedback=Path(self._pages))
         directory.assignment_id = unit
         directory.student_id = student if student == EVERYONE else glob.escape(student)
         return kind(coursedir=directory, config=directory.config, log=self._log, **settings)
 
     def _run(self, step: Any) -> bool:
-        """Return whether a step could be carried out; report why if not."""
+        """Run one of nbgrader's exchange programs. Return whether it succeeded; report why if not."""
         try:
             step.start()
         except (ExchangeError, OSError, SQLAlchemyError) as error:  # the gradebook lists the students

@@ -12,7 +12,7 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 from ..classroom.submissions import NotKnownYet, newest_first, newest_of_unit
-from ..course.submitted_folder import OpenedFolder
+from ..course.submitted_files import OpenedFolder
 from ..gradebook.time_stamp import TIMESTAMP
 
 STILL_SECONDS = 0.25
@@ -137,7 +137,7 @@ class FolderWatch(FileSystemEventHandler):
         return WATCHED_SECONDS if self._reports_all else POLL_SECONDS
 
     def wake(self, reason: str) -> None:
-        """End the sleep, also one that has not begun yet."""
+        """End the serving thread's sleep; if it is awake, its next sleep ends at once."""
         with self._changed:
             self._reasons.add(reason)
             self._changed.notify()
@@ -150,7 +150,7 @@ class FolderWatch(FileSystemEventHandler):
             return reasons
 
     def watch(self, folders: Mapping[Path, bool]) -> bool:
-        """Watch these folders; True for those that are watched with all folders in them.
+        """Watch these folders; the value is True for folders that are watched with all subfolders.
 
         Returns whether a folder is new or another one than before, so that its content has to be polled.
         """

@@ -18,7 +18,7 @@ from tornado.web import Application, HTTPError, RequestHandler, stream_request_b
 
 from ..course import notebook
 from ..course.notebook_file import MAX_FILE_BYTES, NotebookFile, read_at
-from ..course.student_id import RULE
+from ..course.submitted_files import RULE
 from ..gradebook.course_directory import CourseProblem
 from ..gradebook.roster import BadRoster
 from ..report import Report
@@ -31,22 +31,23 @@ _NO_REQUEST = "This is no request that could be understood."
 _ENDING = "This `autograder serve` is ending. Send it again later: the same file is not handed in twice."
 _NOTHING_HERE = "There is nothing here. The requests are POST /submissions/UNIT/STUDENT and POST /marks."
 _LONGEST_WAIT = 120
-"""Seconds that a request may wait for its outcome."""
+"""Maximum number of seconds that a request may wait for its outcome."""
 _PLACING_SECONDS = 60.0
 _MOST_DIGITS = 20
 MOST_DROPPED = 1 << 20
-"""Bytes that are read of the body of a refused request: a client that still sends may not see an answer."""
+"""Maximum number of bytes that are read from the body of a refused request: a client that still sends may not see an
+answer."""
 
 
 @dataclass(frozen=True)
 class Intake:
-    """Course data and functions that requests are answered with."""
+    """Data and functions of the course with which requests are answered."""
 
     units: frozenset[str]
     is_student: Callable[[str], bool]
-    """Return whether the course can have a student with this id."""
+    """Returns whether the course can have a student with this id."""
     is_listed: Callable[[str], bool]
-    """Return whether this id is on the roster, or does not need to be. Raises BadRoster and CourseProblem."""
+    """Returns whether this id is on the roster, or does not need to be. Raises BadRoster and CourseProblem."""
     most_bytes: int
     """Size limit of a submitted file."""
     folder: Path
@@ -77,7 +78,7 @@ class ConnectionLimiter:
         self._unknown[stream] = None
 
     def promote(self, stream: IOStream) -> bool:
-        """Return whether there is room for a connection that has shown the token."""
+        """Count a connection that has shown the token as known; return whether there is room for it."""
         if stream not in self._known and len(self._known) >= self._most:
             return False
         self._unknown.pop(stream, None)
@@ -96,14 +97,14 @@ class Access:
 
     token: str
     hosts: frozenset[str]
-    """Names that a request may call this machine. A web page that has its own name lead here uses that name."""
+    """Host names that requests may use for this machine. A web page whose name leads here would use its own name."""
     limiter: ConnectionLimiter
     is_ending: bool = False
-    """True once nothing more is taken."""
+    """True once no more requests are accepted."""
 
 
 class Refused(HTTPError):
-    """Request that is not carried out."""
+    """Raised to refuse a request, with an HTTP status and a message."""
 
     def __init__(self, status: int, sentence: str) -> None:
         """sentence: error message to the client."""
@@ -112,7 +113,7 @@ class Refused(HTTPError):
 
 
 def application(access: Access, intake: Intake) -> Application:
-    """Return the application that answers requests."""
+    """Return the tornado application that answers requests."""
     arguments = {"access": access, "intake": intake}
     return Application(
         [(r"/submissions/[^/]+/[^/]+", _Submission, arguments), (r"/marks", _Mark, arguments)],
@@ -178,12 +179,12 @@ class _Handler(RequestHandler):
         self._refuse_at_the_end()
 
     def _refuse_at_the_end(self) -> None:
-        """Raise Refused once nothing more is taken."""
+        """Raise Refused once no more requests are accepted."""
         if self.access.is_ending:
             raise Refused(503, _ENDING)
 
     def check(self) -> None:
-        """Raise Refused if nothing of the body is wanted."""
+        """Check the request before its body is read. Raises Refused."""
         raise Refused(404, _NOTHING_HERE)
 
     def data_received(self, chunk: bytes) -> None:
@@ -205,7 +206,7 @@ class _Handler(RequestHandler):
         await self.take(await asyncio.get_running_loop().run_in_executor(None, read_at, self._path))
 
     async def take(self, file: NotebookFile) -> None:
-        """Answer to the body, which is read as any submitted file. Raises Refused."""
+        """Answer a request. file: its body, read like any submitted file. Raises Refused."""
 
     def answer(self, value: Any) -> None:
         """Answer with one JSON object on a line."""
@@ -226,7 +227,7 @@ class _Handler(RequestHandler):
         self.answer({"error": reason.sentence if isinstance(reason, Refused) else message})
 
     def parameter(self, name: str, default: str) -> str:
-        """Return a parameter of the address as it is: tornado would change control characters."""
+        """Return a query parameter unchanged: tornado would change control characters."""
         return parse_qs(self.request.query, errors="replace").get(name, [default])[-1]
 
     def on_finish(self) -> None:
@@ -312,7 +313,7 @@ class _Submission(_Handler):
 
 
 def _threadsafe(put: Callable[[Any], object]) -> Callable[[Any], None]:
-    """Return the function as other threads may call it."""
+    """Return a version of the function that other threads may call."""
     loop = asyncio.get_running_loop()
 
     def later(answer: Any) -> None:

@@ -26,7 +26,7 @@ FOLDER = ".serving"
 TOKEN_FILE = "token"
 MOST_CONNECTIONS = 64
 MOST_UNKNOWN = 256
-"""More connections than come at once (the system's queue has 128), so each has the time to show the token."""
+"""Limit for connections without a token: more than come at once (the system's queue has 128), so all can show it."""
 HEADER_SECONDS, BODY_SECONDS, _ALL_SECONDS = 10, 60, 300
 _ENDING_SECONDS = 2
 _SOCKET_VARIABLE = "AUTOGRADER_SERVE_SOCKET"
@@ -71,13 +71,13 @@ class HttpServer(AbstractContextManager["HttpServer"]):
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def start(self, intake: Intake, token: str) -> None:
-        """Answer requests from here on."""
+        """Answer requests from now on."""
         self._access.token = token
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._listen(intake), self._loop).result()
 
     def refuse(self) -> None:
-        """Answer from here on that serving ends; requests that were taken before are still answered."""
+        """Refuse requests from now on, because serving ends; earlier requests are still answered."""
         self._access.is_ending = True
 
     async def _listen(self, intake: Intake) -> None:
@@ -106,7 +106,7 @@ class HttpServer(AbstractContextManager["HttpServer"]):
         self._loop.close()
 
     async def _end(self) -> None:
-        """Take no more requests, and send the answers that there are by now to their ends."""
+        """Accept no more requests, and finish sending the answers that exist by now."""
         self._server.stop()
         deadline = self._loop.time() + _ENDING_SECONDS
         while self._access.limiter and self._loop.time() < deadline:

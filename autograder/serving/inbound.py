@@ -21,9 +21,9 @@ from ..nbgrader_plugin.exchange import TIME
 from ..nbgrader_plugin.guards import SECRET
 
 NEWEST = 5
-"""Number of a student's folders that are opened in one round."""
+"""Maximum number of a student's folders that are opened in one round."""
 SLOWLY_DATED = 100
-"""Number of a student's times in other formats than nbgrader's default that are parsed in one round."""
+"""Maximum number of a student's times in other formats than nbgrader's default that are parsed in one round."""
 _AGAIN_SECONDS = 0.1
 _QUIET_SECONDS = 5.0
 """Seconds without a change after which a folder that nbgrader's `submit` did not finish is collected."""
@@ -43,7 +43,7 @@ class Sender:
     undated: list[str] = field(default_factory=list)
     """Names whose times are not parsed yet."""
     dated: list[tuple[datetime, str]] = field(default_factory=list)
-    """The other names, the newest last."""
+    """Times and names of the other folders, the newest last."""
     settled: tuple[datetime, str] = (_UNDATED, "")
     """The newest folder that is collected, or cannot be. Older ones no longer matter."""
 

@@ -117,7 +117,7 @@ class Retries:
             self.forget(gradebook, student)
             self.given_up.pop(student, None)
             return report, False
-        if report.exercises:  # the others have grades, and trying it again gives the same
+        if report.exercises:  # the other exercises have grades, and a new try gives the same
             return report, False
         is_tried_again = self.count(gradebook, student, self._begun[student].submission) < MOST_TRIES
         if not is_tried_again:

@@ -34,7 +34,7 @@ Show = Literal["check", "names", "all"]
 SHOWN = "shown"
 """Folder of the pages as students see them now; `feedback` has the usual pages, which they see after the due date."""
 AGAIN_SECONDS = 5.0
-"""Pause before a page that could not be released is released again, in the next poll after it."""
+"""Pause in seconds before another try to release a page, in the next poll after it."""
 _BODY = re.compile(r"<body\b[^>]*>")
 _BOX = "margin:1em;padding:.5em .8em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f"
 _OF_CELL = "Its cell could not be run."
@@ -53,7 +53,7 @@ class ReleasedPages:
         self._show = show
         self._exchange = exchange
         self._sources: dict[str, object] = {}
-        """Fingerprint of what each student's page was made of."""
+        """Fingerprint of the data that each student's page was made from."""
         self._again_at = 0.0
         self._unreleased = {EVERYONE}
         """Students whose page may not be released; at first all, because the last run may have ended before that."""
@@ -95,7 +95,7 @@ class ReleasedPages:
         self._release(changed)
 
     def _release(self, changed: set[str]) -> None:
-        """Release these pages, and from time to time what could not be released before."""
+        """Release these pages, and from time to time those that could not be released before."""
         self._unreleased |= changed
         students = self._unreleased if time.monotonic() >= self._again_at else changed
         if not students:
@@ -203,7 +203,7 @@ def _by_name(exercise: ExerciseReport, report: Report) -> _Line:
 
 
 def _of_cell(exercise: ExerciseReport, cells: Sequence[CellReport]) -> str:
-    """Return why the exercise's cell did not run, in the words of a report made before any hidden test; else ""."""
+    """Return why the exercise's cell did not run, from a message made before any hidden test ran; else ""."""
     if exercise.status == "missing":
         return exercise.message
     if exercise.status not in ("error", "timeout", "crashed"):
@@ -213,7 +213,7 @@ def _of_cell(exercise: ExerciseReport, cells: Sequence[CellReport]) -> str:
 
 
 def _in_our_words(exercise: ExerciseReport, others: Sequence[ExerciseReport]) -> str:
-    """Return a message about a nameless mistake. The report's own message may be the student's for other statuses."""
+    """Return a message about a nameless mistake. For other statuses, the report's message may be a student's."""
     message = exercise.message
     if exercise.status in ("timeout", "crashed", "skipped", "forbidden"):
         return message or _NOT_RIGHT

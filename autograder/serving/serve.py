@@ -46,9 +46,9 @@ def serve(
 ) -> None:
     """Serve until it is interrupted. What is graded by then is recorded; the rest is graded the next time.
 
-    port: of this machine, for requests; 0 for a free one, None for none. on_start: called with the port when serving
-    begins. remark: reports to the instructor, each message once. Raises KitChanged if everything has to be started
-    again, GradingRefused, CourseProblem, and at the start what `assignment` raises.
+    port: the port for requests on this machine; 0 for a free one, None for no requests. on_start: called with the port
+    when serving begins. remark: reports to the instructor, each message once. Raises KitChanged if everything has to be
+    started again, GradingRefused, CourseProblem, and at the start what `assignment` raises.
     """
     reported: set[str] = set()
 
@@ -116,7 +116,7 @@ def is_listed(options: ServeOptions, student: str) -> bool:
 
 @dataclass(frozen=True)
 class _Loop:
-    """The serving thread."""
+    """The loop of the serving thread."""
 
     root: Path
     units: Mapping[str, ServedUnit]
@@ -153,7 +153,7 @@ class _Loop:
         """Watch the folders that are there now; return whether one of them is new."""
         try:
             return self.watch.watch({self.submitted: True, self.exchange.inbound: False})
-        except CourseProblem:  # the round meets it too
+        except CourseProblem:  # the round reports it
             return False
 
     def _round(self, *, look: bool, everything: bool) -> tuple[float, bool]:
@@ -201,7 +201,7 @@ class _Loop:
         return again, is_troubled
 
     def _can_start(self) -> bool:
-        """Return whether the settings can be read, which somebody is changing."""
+        """Return whether the settings, which somebody may be changing, can be read."""
         try:
             load()
             course_directory(self.root)

@@ -18,7 +18,7 @@ from ..classroom.batch import GradedSubmission
 from ..classroom.student_folders import Autograded, FeedbackPages
 from ..classroom.submissions import HandIn
 from ..classroom.writer import Writer
-from ..course import digests
+from ..course import content
 from ..course.settings import Settings
 from ..formatting.client import Formatter
 from ..gradebook.class_gradebook import ClassGradebook, Times
@@ -39,7 +39,7 @@ _RETRY_SECONDS = 0.3
 OPEN_SECONDS = 5.0
 _SEARCHED_SECONDS = 0.5
 KIT_SECONDS = 2.0
-"""Least time between two computations of the kit's digest. Until the next one, grades are by the kit before."""
+"""Minimum time between two computations of the autograder's digest, which reveals a change of it, in seconds."""
 _NEVER = float("inf")
 
 
@@ -113,7 +113,7 @@ class ServedUnit:
 
     def __post_init__(self) -> None:
         root = self._options.root
-        self._kit = digests.unit_digest(self.name, root)
+        self._kit = content.unit_digest(self.name, root)
         self._pages = ReleasedPages(self.name, root, self._options.show, self._exchange)
         self._retries = Retries(self.name, self._kit)
         submitted = (root / course_directory(root).submitted_directory).resolve()
@@ -132,7 +132,7 @@ class ServedUnit:
         """Students whose grade could not be recorded."""
 
     def prepare(self) -> None:
-        """Make what all pages share."""
+        """Create the exporter that all feedback pages share."""
         directory = course_directory(self._options.root)
         self._usual_pages = FeedbackPages(directory, self.name, self._formatter)
 
@@ -146,7 +146,7 @@ class ServedUnit:
         return student in self._in_progress
 
     def add(self, graded: GradedSubmission) -> None:
-        """Take a graded submission, which the next step records."""
+        """Accept a graded submission, which the next step records."""
         self._graded.append(graded)
 
     def outcome(self, about: HandedIn, fingerprint: FileFingerprint) -> HandedIn:
@@ -226,7 +226,7 @@ class ServedUnit:
         if time.monotonic() - self._kit_read_at < KIT_SECONDS:
             return
         self._kit_read_at = time.monotonic()
-        if digests.current_unit_digest(self.name, self._options.root) != self._kit:
+        if content.current_unit_digest(self.name, self._options.root) != self._kit:
             raise KitChanged
 
     def _new_files(self, work: Assignment) -> tuple[list[_NewFile], float]:
@@ -279,7 +279,7 @@ class ServedUnit:
         else:
             report, is_tried_again = self._retries.outcome(gradebook, student, graded.report)
             problem = writer.record(replace(graded, report=report))
-            if problem and report.status != "grader_error":  # recording it has brought back the forgotten tries
+            if problem and report.status != "grader_error":  # the rollback restored the deleted tries
                 self._retries.forget(gradebook, student)
             (self._unrecorded.add if problem else self._unrecorded.discard)(student)
             self._add_outcome(work, report, student, problem, graded.stamp)
@@ -353,7 +353,7 @@ class ServedUnit:
         return None
 
     def _finish(self, file: _NewFile) -> None:
-        """Leave a file alone from here on."""
+        """Record that a file needs nothing more until it changes."""
         student = file.hand_in.student
         self._finished[student] = file.fingerprint
         self._noticed_at.pop(student, None)

@@ -22,7 +22,7 @@ from ..report import Report
 T = TypeVar("T")
 Submission = tuple[Assignment, HandIn]
 _TRIES = 2
-"""Processes that may end while they grade an unrecorded notebook."""
+"""Maximum number of processes tried on one unrecorded notebook: each may end while it grades."""
 _ENDING = "This `autograder serve` is ending."
 
 
@@ -36,7 +36,7 @@ class UnrecordedNotebook:
     answer: Callable[[Report | str], None]
     """Called with the report, or with the reason why there is none."""
     is_wanted: Callable[[], bool]
-    """Return whether anybody still waits for the report."""
+    """Returns whether anybody still waits for the report."""
 
 
 class RoundRobin(Generic[T]):
@@ -47,7 +47,7 @@ class RoundRobin(Generic[T]):
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[T]] = {}
-        """By student, in the order of their turns."""
+        """Items by student, in the order of the students' turns."""
         self._busy: set[str] = set()
 
     def put(self, student: str, item: T) -> None:
@@ -126,7 +126,7 @@ class WorkQueue:
 class GradingThreads:
     """Threads that grade what the queue holds, each in a grading process of its own.
 
-    So a submission that hangs keeps no other from being graded.
+    So a submission that hangs does not delay any other.
     """
 
     _pool: GradingPool
@@ -168,7 +168,7 @@ class GradingThreads:
 
     def _work(self, number: int) -> None:
         """Grade with one process until the queue is closed."""
-        for unit in self._units:  # what is read and computed only once, so that no student waits for it
+        for unit in self._units:  # reads and computes in advance what is needed once, so that no student waits
             with contextlib.suppress(GradingStopped, GradingRefused, OSError):  # reported when it matters
                 self._pool.grade(GradeNotebook(unit, released(unit, self._root).read_bytes(), unit), number)
                 self._pool.running(number).learn(unit)

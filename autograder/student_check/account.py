@@ -45,7 +45,7 @@ class Account:
     title: str
     warning: str
     lines: list[Line] = field(default_factory=list)
-    """All examples."""
+    """One line for each example."""
     finding: Line | None = None
     """The most important failed example."""
     box_title: str = ""
@@ -55,20 +55,20 @@ class Account:
     """The message on the faulty line, if it is known."""
     asides: list[str] = field(default_factory=list)
     more: str = ""
-    """The code that shows all details."""
+    """The call of `check` that shows all details."""
     repair: list[str] = field(default_factory=list)
     """The result of the search for a repair, in lines."""
     offer: str = ""
-    """The last line: the code that searches the faulty line, if nothing explains the failure, or asks questions."""
+    """The last line: the call that searches the faulty line, if nothing explains the failure, or `explain`."""
 
     @property
     def is_error(self) -> bool:
-        """True if the finding is an error, which is read before its cause."""
+        """True if the finding is an exception, which is shown before its cause."""
         return bool(self.finding and self.finding.frames)
 
     @property
     def short_box(self) -> str:
-        """The title and the mistakes without what to do instead, because the student may find that first."""
+        """The box's title and mistakes without what to do instead, because the student may find that first."""
         return f"{self.box_title} {' Or: '.join(map(_without_fix, self.box))}" if self.box else ""
 
 
@@ -143,12 +143,12 @@ def _without_fix(sentence: str) -> str:
 
 
 def _kind(one: ExampleResult) -> str:
-    """Return the problem; for an error without its numbers, because sizes differ between examples."""
+    """Return the problem; for an exception without numbers, so that examples of other sizes have the same."""
     return re.sub(r"\d+", "", one.problem) if one.frames else one.problem
 
 
 def _of_hidden_tests(found: Outcome) -> str:
-    """Return the sentence on the difference of the hidden tests."""
+    """Return the sentence on how hidden tests differ from the examples."""
     if found.hunts:
         return f"The hidden test asks the same, with the right `{found.hunts[0]['of']}` in the place of yours."
     return _OTHER_NUMBERS
@@ -170,7 +170,6 @@ def _line(exercise: str, number: int, one: ExampleResult, *, with_more: bool) ->
 
 
 def _shortened(printed: str) -> str:
-    """Return the first lines that an answer printed."""
     lines = printed.splitlines()
     text = "\n".join(lines[:_MOST_LINES])[:_MOST_PRINTED]
     return text if text == printed else f"{text}…"
@@ -236,7 +235,7 @@ def show_account(found: Outcome, warning: str, module: str, *, more: bool) -> fl
 
 
 def _shell() -> Any:
-    """Return IPython's shell: in notebooks of every kind, in Colab's subclass and in a terminal; None without it."""
+    """Return IPython's shell, in notebooks of every kind and in a terminal; None without IPython."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython else None
 
@@ -258,7 +257,7 @@ def show_lines(title: str, lines: list[str]) -> None:
 
 
 def show_summary(outcomes: list[Outcome], written: dict[str, float]) -> None:
-    """Show the points of a whole notebook. written: the points of the questions that a person marks."""
+    """Show the points of a whole notebook. written: the points of the questions that a person grades."""
     rows = [_row(found) for found in outcomes]
     rows += [(question, _BY_A_PERSON, f"– of {points:g}") for question, points in written.items()]
     earned, tried, by_hand = (

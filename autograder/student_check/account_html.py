@@ -1,4 +1,4 @@
-"""The check's account as HTML, readable in light and dark themes, with lines that wrap in a narrow window."""
+"""The check's account as HTML, readable in light and dark themes and in narrow windows."""
 
 import re
 from html import escape

@@ -25,7 +25,7 @@ class StudentCheck:
     """The functions that notebooks import."""
 
     def __init__(self, facade: Path, is_current: Callable[[], bool]) -> None:
-        """facade: the module's file, in the folder with the data. is_current: false if its code has been replaced."""
+        """facade: the module's file, in the folder with the data. is_current: false if the files have been replaced."""
         self._facade = facade
         self._is_current = is_current
 
@@ -49,7 +49,7 @@ class StudentCheck:
     def example(self, exercise: str, number: int = 1, call: int = 1) -> Any:
         """Return the arguments of an example's call and the right result: `args, right = example("scaled_softmax", 2)`.
 
-        Examples count from 1, as the check shows them, and so do the calls of one that makes several.
+        Examples count from 1, as the check shows them, and so do the calls of an example that makes several.
         """
         names = sys._getframe(1).f_globals
         unit = _unit_of(exercise, *self._units(names), names)
@@ -68,7 +68,7 @@ class StudentCheck:
         return tuple(decode_value(arg) for arg in step.get("args", ())), decode_value(step["result"])
 
     def guess(self, name: str = "", value: Any = ..., *more: Any) -> None:
-        """Answers your guess with a sentence: `guess("most_alike", 4)`. It is not marked."""
+        """Answers your guess with a sentence: `guess("most_alike", 4)`. It is not graded."""
         guesses = self._lessons(sys._getframe(1).f_globals, "guesses", name)
         if guesses is not None:
             first, why = answer_guess(guesses, name, (value, *more) if more else value)
@@ -102,7 +102,7 @@ class StudentCheck:
             show_lines(*(hint_overview(hints) if exercise is None else next_hint(hints, exercise)))
 
     def buggy(self, name: str) -> Callable[..., Any] | None:
-        """The wrong function of this name that an exercise hunts: `wrong = buggy("merge_heads")`, to be called."""
+        """Return the wrong function of this name, whose mistake an exercise hunts: `wrong = buggy("merge_heads")`."""
         names = sys._getframe(1).f_globals
         units, problems = self._units(names)
         if not units:

@@ -1,7 +1,7 @@
 """The steps of an example, executed on the notebook's code by the same operations as in grading.
 
 A step is an operation as JSON: its name, its fields, and what the check compares with the result. A step of a bug hunt
-has the wrong function besides, and its result is judged as an input of that function.
+also has the wrong function, and its result is judged as an input of that function.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ Step = Mapping[str, Any]
 
 
 def operation_of(step: Step, value_of: Callable[[Any], Any]) -> Operation[Any]:
-    """Return the operation of a step. value_of: decodes a value from its JSON."""
+    """Return a step's JSON as an operation. value_of: decodes a value from its JSON."""
     values = tuple(value_of(arg) for arg in step.get("args", ()))
     arguments = Arguments(values, step.get("named", {}))
     match step["operation"]:
@@ -72,7 +72,7 @@ def operation_of(step: Step, value_of: Callable[[Any], Any]) -> Operation[Any]:
 
 @dataclass
 class Call:
-    """A call of a step, and its observation."""
+    """A call that a step makes, and its observation."""
 
     step: Step
     operation: CallOperation | ProbeDevice

@@ -87,10 +87,7 @@ def read_cases(data: Path, _changed: int, exercise: str) -> list[TraceCase]:
 
 @cache
 def read_trace(data: Path, changed: int, exercise: str, number: int) -> Reference | None:
-    """Return the reference trace of a trace case; None for a silent case, which has no trace.
-
-    Each is read when it is needed, because most wrong answers fail in the first case.
-    """
+    """Return a case's reference trace, which is read only when it is needed; None for a silent case, which has none."""
     case, of = read_cases(data, changed, exercise)[number], read_unit(data)[STEPS][exercise]
     return None if case.is_silent else read_reference(of["cases"][number], of["operators"], case)
 
@@ -152,7 +149,7 @@ def _is_own(fault: LocatedFault, run: Run, file: str) -> bool:
 def trace_answer(
     answer: Any, case: TraceCase, file: str, replaced: Mapping[int, torch.Tensor] = MappingProxyType({})
 ) -> Run:
-    """Run the answer on a case, with some of the tensors that it makes replaced. file: that of its code."""
+    """Run the answer on a case, with some of its tensors replaced. file: the file name of its code."""
     torch.default_generator.manual_seed(0)
     call = prepare_call(answer, case.built, case.parameters, case.arguments, case.through)
     return trace_run(call, RunTracer(lambda name: name == file or is_cell(name), replaced, in_shape=True))

@@ -1,7 +1,4 @@
-"""Judgement of the student check's examples, by the same functions as in hidden tests: see `core.judgement`.
-
-Dropout is judged by its structure, because the dropped entries are random.
-"""
+"""Judgement of the student check's examples, by the same functions as in hidden tests: see `core.judgement`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -120,7 +117,7 @@ def _judges_values(example: Mapping[str, Any]) -> bool:
 
 
 def _run_step(runner: StepRunner, step: Mapping[str, Any]) -> Any:
-    """Return the step's result. Raise Mismatch unless a step with `refuses` raises one of the errors in it."""
+    """Run a step and return its result. Raise Mismatch if a step with `refuses` raises none of its errors."""
     if "refuses" not in step:
         return runner.run(step)
     try:

@@ -30,7 +30,7 @@ class StudentCheckLoader(MetaPathFinder, ExecutionLoader):
         place: Path,
         sources: Mapping[str, bytes],
     ) -> None:
-        """facade: the file that notebooks import. read: what gives place and sources, as they are on disk now.
+        """facade: the file that notebooks import. read: returns place and sources as they are on disk now.
 
         place: the zip, or the folder of the unpacked zip. sources: by path in it, such as `autograder/core/cost.py`.
         """
@@ -40,7 +40,7 @@ class StudentCheckLoader(MetaPathFinder, ExecutionLoader):
         self._compiled = dict[str, CodeType]()
 
     def load(self) -> Any:
-        """Return the functions that notebooks import; imports the modules if no other folder's check has done so."""
+        """Return the functions that notebooks import, after importing the modules if necessary."""
         if self._package not in sys.modules:
             sys.meta_path.insert(0, self)  # before Python's own import from zips, which reads the file again
             cached = self._read_compiled()
@@ -69,13 +69,13 @@ class StudentCheckLoader(MetaPathFinder, ExecutionLoader):
         return os.path.join(self._place, *self._file(fullname).split("/"))  # noqa: PTH118
 
     def _file(self, fullname: str) -> str:
-        """Return the path of a module in the sources; of any other module a path that is not there."""
+        """Return the path of a module in the sources; for any other module a path that is not in them."""
         package, *parts = fullname.split(".")
         module = "/".join(["autograder", *parts]) if package == self._package else ""
         return f"{module}.py" if f"{module}.py" in self._sources else f"{module}/__init__.py"
 
     def _cache(self) -> tuple[Path, bytes]:
-        """Return the file of compiled modules, and what it begins with: it is of this Python and this place only."""
+        """Return the file for compiled modules, and the digest of this Python and place with which it begins."""
         origin = f"{sys.version} {sys.flags.optimize} {self._place}".encode()
         return self._facade.parent / "__pycache__" / self._package, hashlib.sha256(origin).digest()
 

@@ -144,7 +144,7 @@ def _target(own: Any, step: Any) -> Any:
 
 
 def _call_row(function: Callable[..., Any], args: list[Any], named: dict[str, Any], *, once: bool) -> list[float]:
-    """Return the numbers of a call: its result, the arguments that it wrote into, its gradients, its float64 dtype.
+    """Return a call's part of a row: its result, the arguments that it wrote into, its gradients, its float64 dtype.
 
     once: the call may change its function, so only the result and the arguments are described.
     """
@@ -162,7 +162,7 @@ def _call_row(function: Callable[..., Any], args: list[Any], named: dict[str, An
 
 
 def _error_row(error: BaseException) -> list[float]:
-    """Return the numbers of an exception: the words of a library count, because they contain the sizes that met."""
+    """Return an exception's part of a row: a library's message counts, because it contains the sizes that met."""
     kind = type(error).__name__
     return [_checksum(kind)] if has_own_words(error) else [_checksum(f"{kind}: {error}"), 1.0]
 
@@ -172,18 +172,18 @@ def _cost(own: Any, ready: Callable[..., Any], once: bool, *args: Any, **named: 
 
 
 def _cost_row(function: Callable[..., Any], args: list[Any], step: Any) -> list[float]:
-    """Return the numbers of the limits that a call exceeds: the cost itself depends on more than the mistake."""
+    """Return a cost's part of a row: the exceeded limits, because the cost depends on more than the mistake."""
     limits = exceeded_limits(function(*args, **step.get("named", {})), step["limits"])
     return [_checksum(repr(limits)), float(len(limits))]
 
 
 def _hunt_row(names: dict[str, Any], given: Any, hunt: dict[str, Any]) -> list[float]:
-    """Return the numbers of the kind of failure of a bug hunt's input. The 1 distinguishes them from an error."""
+    """Return a bug hunt's part of a row: its input's kind of failure. The 1 distinguishes it from an error."""
     return [_checksum(judge_hunt_input(given, hunt, names).why), 1.0]
 
 
 def _random_row(function: Callable[..., Any], args: list[Any], step: Any) -> list[float]:
-    """Return the numbers of a call with a random or freely chosen result: a checksum of what distinguishes mistakes."""
+    """Return a random or freely chosen result's part of a row: a checksum of what distinguishes mistakes."""
     result = function(*args)
     try:
         if "head" in step:
@@ -261,7 +261,6 @@ def _is_float(value: Any) -> bool:
 
 
 def _copied(args: Sequence[Any]) -> list[Any]:
-    """Return copies of the arguments for one call."""
     # Copying a tensor deeply takes ten times as long as cloning it.
     return [
         map_nested(arg, lambda one: one.clone() if isinstance(one, torch.Tensor) else copy.deepcopy(one))
@@ -270,7 +269,7 @@ def _copied(args: Sequence[Any]) -> list[Any]:
 
 
 def _is_unwritten(one: Any, other: Any) -> bool:
-    """Return whether a value is unchanged."""
+    """Return whether an argument is the same after a call as before."""
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(_is_unwritten, one, other))
     if not isinstance(one, torch.Tensor):

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 _WIDEST = 8.2
-"""Width in inches up to which JupyterLab does not shrink a picture, in a window of 1280 pixels with its file list."""
+"""Width in inches up to which JupyterLab does not shrink a picture in a window of 1280 pixels."""
 _WHITE_FROM = 0.7
 """Share of the darkest colour from which white text is easier to read than black."""
 
@@ -56,7 +56,6 @@ def draw(pictures: dict[str, Callable[[], Any]], names: list[str]) -> None:
 
 
 def _call(make: Callable[[], Any]) -> tuple[Any, str]:
-    """Return the result of a function and an empty string, or None and the error."""
     try:
         result = make()
     except NotImplementedError as error:

@@ -1,6 +1,6 @@
-"""Questions about the student's own lines, for an answer that passes its check; traced runs of the answer decide them.
+"""Questions about the student's own lines, for an answer that passes its check; its traced runs decide what is right.
 
-Not graded. The same code always gets the same questions; other code gets others.
+Not graded. The same code always gets the same questions.
 """
 
 import ast
@@ -30,7 +30,7 @@ from .predictions import is_open, matches_answer, required_kind
 _OUTCOMES = ("error", "shape", "values", "nothing")
 _CHOICES = 'Answer "error", or what changes in the result: "shape", "values" or "nothing".'
 _MOST_EDITS, _LIKELY = 16, 2
-"""Edits that are tried, and the highest rank of an edit that a reader would take for somebody's code."""
+"""Maximum number of tried edits, and highest rank of an edit that a person might write."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _line(definition: Definition, line: int) -> str:
 
 
 def _of_shape(definition: Definition, run: Run, draw: random.Random) -> list[Question]:
-    """Ask for the shape of the tensor that a line makes: the only one that the line does not use itself."""
+    """Ask for the shape of the tensor that a line makes: the only one that it makes and does not use."""
     made = defaultdict[int, dict[int, TracedTensor]](dict)
     for number, tensor in enumerate(run.made):
         if tensor.file == definition.cell and definition.line(tensor.line):

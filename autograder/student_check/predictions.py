@@ -16,7 +16,7 @@ _MOST = 1000
 
 
 def answer_guess(guesses: dict[str, Any], name: Any, value: Any) -> tuple[str, str]:
-    """Return the verdict on a guess, and the explanation; never raises, whatever the value is."""
+    """Return the verdict on a guess, and the explanation; never raises, regardless of the value."""
     guess = guesses.get(name) if isinstance(name, str) else None
     if guess is None:
         known = ", ".join(f"`{one}`" for one in guesses)

@@ -33,18 +33,18 @@ MODULES = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "math": mat
 """The modules that the code may use, by the only name that it may use for each."""
 PASSES, COMPLETE = {"passes": True}, {"complete": True}
 MAX_SECONDS = 5.0
-"""CPU seconds of a search, which begins when torch is imported."""
+"""CPU seconds of a search, which begins after the import of torch."""
 MAX_WALL_SECONDS = 15.0
 _SECONDS_OF_FIRST = 0.2
-"""CPU seconds of the example that is tried first, in which an edit that never ends is found."""
+"""Limit of CPU seconds for the first example, in which an edit that never ends is found."""
 _SECONDS_OF_EXAMPLE = 1.0
-"""CPU seconds of each other example: one that fails at once may take longer if it passes."""
+"""Limit of CPU seconds for each other example; one that fails at once may take longer to pass."""
 _TIMES_AS_LONG = 4
-"""An example has more seconds if the unedited code takes long."""
+"""Limit as a multiple of the unedited code's time, if that is more."""
 _MOST_MEMORY = 1 << 30
-"""Bytes of address space besides those that are in use when the search begins."""
+"""Limit of address space in bytes, besides those in use when the search begins."""
 _SOONEST = 0.01
-"""Seconds of the last example, which begins when the search ends."""
+"""Least limit in seconds, for the example that runs when the search ends."""
 _LONGEST_LINE = 200
 
 
@@ -105,7 +105,6 @@ class _Answer:
         self._own = {part.name: compiled(part) for part in self.parts}
 
     def seconds_left(self) -> float:
-        """Return the seconds that are left for the search."""
         cpu_seconds, seconds = time.process_time() - self._begun[0], time.monotonic() - self._begun[1]
         return min(MAX_SECONDS - cpu_seconds, MAX_WALL_SECONDS - seconds)
 
@@ -126,7 +125,7 @@ class _Answer:
         return failed
 
     def passes_with(self, edited: Definition) -> bool:
-        """Return whether all examples pass if a part is defined in another way."""
+        """Return whether all examples pass with one definition replaced by an edited one."""
         try:
             codes = {**self._own, edited.name: compiled(edited)}
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -182,7 +181,7 @@ def _changes(part: Definition, edited: Definition) -> list[tuple[int, str, str]]
 
 
 def _limit_resources() -> None:
-    """Let this process write no file, and take little memory and time, where the system has such limits."""
+    """Let this process write no file, and take little memory and time, if the system has such limits."""
     try:
         import resource
     except ImportError:  # Windows

@@ -24,15 +24,15 @@ from .run_examples import Outcome
 from .unit_data import UnitData
 
 MOST_LINES = 3
-"""With more lines to choose from, none is named."""
+"""If changes of more lines than these repair the answer, no line is named."""
 MOST_KINDS = 2
-"""Kinds of changes that are named for one line."""
+"""Limit of kinds of changes that are named for one line."""
 _WALL_SECONDS = 2 * repair_process.MAX_WALL_SECONDS
 """Limit for the process, whose import of torch may take seconds."""
 _OUTSIDE = frozenset(["open", "exec", "eval", "__import__", "save", "tofile", "hub"])
-"""Names of functions and attributes that reach files, or names that their code does not show."""
+"""Functions and attributes that reach files, or names that do not appear in the code."""
 _GLOBAL = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL")
-"""Operations of Python's machine that use a global name."""
+"""Bytecode operations that use a global name."""
 _START = "import sys; sys.path.insert(0, sys.argv[1]); [__import__(name) for name in sys.argv[2:]]; "
 _START += "sys.modules[sys.argv[3]].main()"
 
@@ -54,7 +54,7 @@ def repair_message(names: Mapping[str, Any], unit: UnitData, found: Outcome, fac
     """Return the line of the change with which all examples pass, or the reason why no line is named.
 
     The result is empty if nothing fails. names: the notebook's. facade: the module that notebooks import. more: say
-    also what kind of change it is. What changed, the student reads only if the course has set `show_repair`.
+    also what kind of change it is. The change itself is shown only if the course has set `show_repair`.
     Raises KeyboardInterrupt.
     """
     if found.missing or not found.failed:
@@ -202,6 +202,5 @@ def _place(lines: Sequence[int]) -> str:
 
 
 def _kinds(repairs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the kinds of the likeliest changes of a line."""
     kinds = list(dict.fromkeys(one["subject"] for one in repairs))[:MOST_KINDS]
     return f" ({' or '.join(kinds)})"

@@ -68,7 +68,7 @@ class ExampleResult:
 
 @dataclass
 class Outcome:
-    """The results of an exercise."""
+    """The results of an exercise's examples."""
 
     exercise: str
     points: float
@@ -119,7 +119,7 @@ class Outcome:
 
     @property
     def halved(self) -> bool:
-        """True if the points were reduced to half of the exercise's, because an essential test failed."""
+        """True if a failed essential test halved the exercise's points."""
         return bool(self.points) and self._points.is_halved
 
     @property
@@ -169,7 +169,7 @@ def run_examples(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mi
         found.missing = NOT_DEFINED
         return found
     libraries, forbids = set[str](), set(of.get("forbids", ()))
-    # Recording library calls doubles the time, so it is left out if no library is forbidden.
+    # Recording doubles the time, so it is left out if no library is forbidden.
     with warnings.catch_warnings(), recorded_libraries(libraries) if forbids else contextlib.nullcontext():
         warnings.simplefilter("ignore")  # the student has read PyTorch's warnings already
         late = False
@@ -222,14 +222,14 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _frames(error: BaseException) -> list[tuple[str, int, str]]:
-    """Return function, line and text of the last three frames in cells; frames of libraries come after these."""
+    """Return function, line and text of the last three frames in cells, without frames of libraries."""
     frames = traceback.extract_tb(error.__traceback__)
     return [(one.name, one.lineno or 0, (one.line or "").strip()) for one in frames if is_cell(one.filename)][-3:]
 
 
 @contextlib.contextmanager
 def limited(seconds: float | None = None) -> Iterator[None]:
-    """Raise TimeUp in the block after these CPU seconds, or a multiple of elapsed time, if the system has timers."""
+    """Raise TimeUp in the block after these CPU seconds, or a multiple of them in elapsed time, if timers exist."""
     possible = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
     if not possible:
         yield

@@ -16,14 +16,14 @@ FORMAT = 1
 """The version of the data format that the build writes, and the newest that the check reads."""
 EXAMPLES, MISTAKES, STEPS = "public_examples", "known_mistakes", "right_steps"
 LESSON = "guesses_and_hints"
-"""Only if a unit has guesses or hints."""
+"""Only units with guesses or hints have this section."""
 SHOW_REPAIR = "show_repair"
 """True if students may see the change that repairs their code."""
 WRITTEN = "written questions"
-"""Among the exercises: the points of the questions that a person marks."""
+"""Key among the exercises, of the points of the questions that a person grades."""
 
 _FORMAT, _UNIT = "format", "unit"
-"""The keys of the format's version and of the unit's name, which no other JSON file in a student's folder has."""
+"""Keys of the format's version and of the unit's name, which no other JSON file in the folder has."""
 _PACKED, _UNPACKED = ".json.gz", ".json"
 
 
@@ -32,7 +32,7 @@ class UnreadableUnit(ValueError):
 
 
 class _OtherFile(UnreadableUnit):
-    """The file is no unit's data."""
+    """The file is not a unit's data."""
 
 
 def packed_unit(unit: str, sections: Mapping[str, Any]) -> bytes:
@@ -86,7 +86,7 @@ class UnitData:
 
     @property
     def written(self) -> dict[str, float]:
-        """The points of the questions that a person marks, by name."""
+        """The points of the questions that a person grades, by name."""
         return dict(self.content[EXAMPLES].get(WRITTEN, {}))
 
     @property
@@ -100,14 +100,14 @@ class UnitData:
         return its
 
     def of(self, key: str, exercise: str, default: Any = None) -> Any:
-        """Return a copy of what a section holds of an exercise: the code that is tried may write into it."""
+        """Return a copy of an exercise's entry in a section, because the tried code may write into it."""
         return json.loads(json.dumps(self.section(key).get(exercise, default)))
 
 
 def units_in(folder: Path) -> tuple[list[UnitData], list[str]]:
     """Return the units whose data files are in a folder, by name, and a sentence for each file that cannot be read.
 
-    If a browser has saved a unit twice, the file with the unit's own name is taken.
+    If a browser has saved a unit twice, the file with the unit's own name is used.
     """
     found, problems = dict[str, UnitData](), list[str]()
     packed = sorted(folder.glob(f"*{_PACKED}"))
@@ -140,7 +140,7 @@ def zip_file(check: str) -> str:
 
 
 def read_data(path: Path) -> Any:
-    """Return what a packed file holds; raises OSError if it cannot be read, and ValueError if it is damaged."""
+    """Return the value in a packed file; raises OSError if it cannot be read, and ValueError if it is damaged."""
     try:
         return json.loads(gzip.decompress(path.read_bytes()))
     except (EOFError, zlib.error) as error:
@@ -148,5 +148,5 @@ def read_data(path: Path) -> Any:
 
 
 def data_of(value: Any) -> bytes:
-    """Return the content of a packed file."""
+    """Return the content of a packed file that holds the value."""
     return gzip.compress(json.dumps(value, separators=(",", ":")).encode(), mtime=0)

@@ -39,7 +39,7 @@ def _drawn(rule: tuple[float, ...], shape: tuple[int, ...]) -> torch.Tensor:
 
 
 def identity(size: int, shape: Sequence[int]) -> torch.Tensor:
-    """Return identity matrices of this size, next to each other up to the shape's last two dimensions."""
+    """Return identity matrices of this size that fill the shape's last two dimensions."""
     *_, rows, columns = shape
     distance = torch.arange(rows)[:, None] - torch.arange(columns)[None, :]
     return (distance % size == 0).double().expand(*shape)
@@ -68,12 +68,12 @@ def are_thousandths(numbers: Sequence[float]) -> bool:
 
 
 def pack_thousandths(numbers: Sequence[float]) -> str:
-    """Return multiples of 0.001 as text, half as long as that of other numbers."""
+    """Return multiples of 0.001 as text, half as long as `pack_numbers` does."""
     return base64.b85encode(struct.pack(f"<{len(numbers)}h", *(round(number * 1000) for number in numbers))).decode()
 
 
 def shorten_steps(steps: Sequence[Any]) -> list[Any]:
-    """Return steps with the number of an earlier equal step instead of a repeated one, and without the usual dtype."""
+    """Return the steps without the usual dtype, and with an earlier step's number instead of an equal later one."""
     first = [steps.index(step) for step in steps]
     return [_without_usual_dtype(step) if at == first[at] else {"again": first[at]} for at, step in enumerate(steps)]
 
@@ -88,7 +88,7 @@ def _without_usual_dtype(plain: Any) -> Any:
 
 
 def expand_steps(steps: Sequence[Any]) -> list[Any]:
-    """Return the steps that `shorten_steps` shortened."""
+    """Return steps with each number of an earlier step replaced by that step."""
     return [steps[step["again"]] if "again" in step else step for step in steps]
 
 

@@ -2,5 +2,5 @@
 
 `fault_search` compares one run of the answer with right runs and locates the faulty line; `explain` writes the message
 on it. `repair_operators` lists candidate edits of the answer's code. Others import
-`code_view`, `definitions`, `explain`, `fault`, `fault_search`, `reference` and `repair_operators`.
+`definitions`, `explain`, `fault`, `fault_search`, `reference` and `repair_operators`.
 """

@@ -1,17 +1,26 @@
-"""The message on a located fault: the wrong line, the made and the needed elements, and the steps that are right."""
+"""The message on a located fault: the wrong line, the made and the needed elements, and the steps that are right.
 
+It lists the names that a line uses, with the lines that assign to them: a number computed above, a layer from
+`__init__`. Tracing sees tensors only. A line that is right in itself makes a wrong tensor if it uses a wrong number or
+layer.
+"""
+
+import ast
 import re
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from .fault import FaultKind, LocatedFault
-from .names_used import names_used
 from .reference import TOLERANCE, TraceCase, comparable, is_mask
 
+_MAX_CHARACTERS = 10_000
+"""Longer cells are not parsed, because Python's parser may take long on them."""
+_MAX_NAMES = 4
 MAX_LINE = 100
-"""Characters of a quoted line."""
+"""Maximum number of characters of a quoted line."""
 _SHOWN = 4
 _DIGITS, _MORE_DIGITS = 4, 7
 _MOST_COMPARED = 1_000
@@ -20,9 +29,75 @@ _OF_ONE_LINE = (FaultKind.WRONG_VALUES, FaultKind.MISSING_STEP, FaultKind.FIRST_
 """Kinds of fault whose cause is one line, or a number or layer that the line uses."""
 _ALIAS = re.compile(r"\s*([^\W\d]\w*) *= *((?!None\b|True\b|False\b)[^\W\d][\w.]*)\s*(?:#.*)?")
 _ASSIGNED = re.compile(r"([\w.,\s*]+?)(?::[^=]*)?\s*(?:[-+*/@]|\*\*)?=(?!=)")
-
 Source = Callable[[str], Sequence[str]]
 """Returns the lines of a file; an empty list if they are unknown."""
+
+
+def names_used(
+    lines: Iterable[str], line: int, traced_lines: Collection[int], doubtful_lines: Collection[int] = ()
+) -> str:
+    """Return the names that a line uses, such as `slope (line 5), self.gelu (line 9)`.
+
+    lines: those of the whole cell. traced_lines: those that make tensors; the names of these tensors are left out,
+    except if their line is one of `doubtful_lines`. The result is empty if the line uses only such names, or if the
+    cell cannot be parsed.
+    """
+    code = "\n".join(map(str.rstrip, lines))
+    if len(code) > _MAX_CHARACTERS:
+        return ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    around = [node for node in statements if node.lineno <= line <= (node.end_lineno or 0)]  # the innermost comes last
+    if not around:
+        return ""
+    first = around[-1].lineno
+    local = [
+        (name, at)
+        for function in around
+        if isinstance(function, ast.FunctionDef)
+        for name, at in _assignments(function)
+        if "." not in name and at < first
+    ]
+    assigned, tensors = dict(local), {name for name, at in local if at in traced_lines}
+    assigned |= {name: at for name, at in _assignments(tree) if "." in name and at != first}
+    names = list(dict.fromkeys(name for name in _names_read(around[-1], line) if name in assigned))
+    if tensors.issuperset(names):
+        return ""
+    names = [name for name in names if name not in tensors or assigned[name] in doubtful_lines]
+    listed = ", ".join(f"{name} (line {assigned[name]})" for name in names[:_MAX_NAMES])
+    return f"{listed} and more" if len(names) > _MAX_NAMES else listed
+
+
+def _assignments(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield each name that is assigned to, with the line, in the order of the code."""
+    for node in _name_nodes(tree):
+        if isinstance(node.ctx, ast.Store):
+            yield _name(node), node.lineno
+
+
+def _names_read(statement: ast.stmt, line: int) -> Iterator[str]:
+    """Yield the names that a statement reads; of a block, only those that this line reads."""
+    for node in _name_nodes(statement):
+        is_there = node.lineno == line or not hasattr(statement, "body")
+        if is_there and (isinstance(node.ctx, ast.Load) or isinstance(statement, ast.AugAssign)):
+            yield _name(node)
+
+
+def _name_nodes(tree: ast.AST) -> list[ast.Name | ast.Attribute]:
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute) and _name(node)]
+    return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _name(node: ast.Name | ast.Attribute) -> str:
+    """Return the name of a variable, or of an attribute of `self`; empty for attributes of other objects."""
+    if isinstance(node, ast.Name):
+        return node.id
+    return f"self.{node.attr}" if isinstance(node.value, ast.Name) and node.value.id == "self" else ""
 
 
 def explain(fault: LocatedFault, case: TraceCase, source: Source) -> str:
@@ -69,7 +144,7 @@ def line_of(lines: Sequence[str], number: int) -> str:
 def _right_steps(fault: LocatedFault, text: Callable[[int], str]) -> list[str]:
     """Return the solution's steps that are right, if their lines assign to the solution's names.
 
-    The last step that a line makes must have its name, too: otherwise the line goes on with the others.
+    A line's last step must have its name too: otherwise the line computes further with its steps.
     """
     last = {line: step for step, line in fault.right_steps.items()}
     return [
@@ -80,7 +155,7 @@ def _right_steps(fault: LocatedFault, text: Callable[[int], str]) -> list[str]:
 
 
 def _alias_above(lines: Sequence[str], line: int) -> str:
-    """Return a message if a line uses a name that a line above it made another name for the same."""
+    """Return a message if a line uses an alias: a name to which a line above assigns another variable."""
     names = re.findall(r"\w+", line_of(lines, line))
     for number in range(line - 1, 0, -1):
         above = line_of(lines, number)
@@ -201,7 +276,7 @@ def _argument(arg: Any) -> str:
 
 
 def _elements(fault: LocatedFault) -> list[str]:
-    """Return lines with a few of the made and of the needed elements, from where the printed digits differ."""
+    """Return lines with a few elements of the made and of the needed tensor, from where printed digits differ."""
     made, needed, start, digits = fault.made, fault.expected, 0, _DIGITS
     above = ["On the way to its result, the line makes:"] if fault.is_intermediate and made is not None else []
     if made is not None and needed is not None and made.shape == needed.shape and made.numel():
@@ -224,7 +299,7 @@ def _tensor(values: torch.Tensor, start: int, digits: int) -> str:
 
 
 def _patterns(fault: LocatedFault) -> list[str]:
-    """Return what is typical about the difference: NaN, an inverted mask, a factor, a wrong temperature."""
+    """Return sentences on typical differences: NaN, an inverted mask, a factor, a wrong temperature."""
     made, needed = fault.made, fault.expected
     if made is None or needed is None or made.shape != needed.shape or made.dim() == 0 or not made.numel():
         return []

@@ -16,11 +16,10 @@ from functools import cached_property
 import torch
 
 from ..core.run_trace import Run
-from .fault import FaultKind, LocatedFault, build_fault, is_intermediate
+from .fault import FaultKind, LocatedFault, build_fault, is_intermediate, wrong_count, wrong_return
 from .reference import Reference, RightTensor, has_same_values, is_unambiguous, squeezed_shape
-from .substitution_runs import Correction, Rerun, SubstitutionRuns, result_tensors
+from .substitutions import Correction, Rerun, SubstitutionRuns, result_tensors
 from .tensor_status import RESHAPING, TensorStatus
-from .wrong_return import wrong_count, wrong_return
 
 _MAX_UNUSED = 4
 
@@ -252,7 +251,7 @@ class _FaultSearch:
         return min(steps, key=lambda step: step[0])[1] if steps else None
 
     def _users(self, number: int) -> list[int]:
-        """Return the tensors that are computed from this one, or from a reshaped one."""
+        """Return the tensors that are computed from this one, directly or after reshaping."""
         shapes, users = {number}, list[int]()
         for later in range(number + 1, len(self._made)):
             if shapes.intersection(self._made[later].inputs):

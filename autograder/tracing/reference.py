@@ -28,7 +28,7 @@ SOFTMAX_STEPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 """The tensors that a softmax written by hand makes of scores."""
 SPECIAL_COUNTS = {-(2**23): -torch.inf, 2**23 - 1: torch.inf, 1 - 2**23: torch.nan}
-"""The codes that stand for elements which are no finite number."""
+"""The packed counts that stand for infinities and NaN."""
 LARGEST_COUNT = 2**23 - 2
 
 
@@ -89,7 +89,7 @@ class Reference:
     inputs: dict[int, list[int]]
     """The direct inputs of each tensor of the solution's run, without masks and single elements."""
     prescaled: list[torch.Tensor]
-    """Tensors that the solution scales at a later step, scaled already."""
+    """Tensors that the solution scales in a later step, with the scale applied already."""
 
     @cached_property
     def _by_shape(self) -> dict[tuple[int, ...], tuple[torch.Tensor, list[RightTensor]]]:
@@ -108,7 +108,7 @@ class Reference:
 
     @cached_property
     def row_counts(self) -> list[int]:
-        """The sizes of first dimensions, in ascending order."""
+        """The sizes of the tensors' first dimensions, ascending."""
         return sorted({size for tensor in self.tensors for size in tensor.values.shape[:1]})
 
     @cached_property
@@ -139,7 +139,7 @@ class Reference:
         return squeezed_shape(shape) in self._by_shape
 
     def is_prescaled(self, values: torch.Tensor) -> bool:
-        """Return whether a tensor is scaled already where the solution scales later."""
+        """Return whether a tensor equals a prescaled one."""
         squeezed = values.squeeze()
         return any(scaled.shape == squeezed.shape and has_same_values(scaled, squeezed) for scaled in self.prescaled)
 
@@ -155,12 +155,12 @@ class Reference:
 
 
 def comparable(values: torch.Tensor) -> torch.Tensor:
-    """Return the values in float64, with one number for infinity and what stands for it, and one for NaN."""
+    """Return the values in float64, with one number for infinity and huge elements, and one for NaN."""
     return values.double().clamp(-_INFINITE, _INFINITE).nan_to_num(_NAN)
 
 
 def has_same_values(tensor: torch.Tensor, other: torch.Tensor) -> bool:
-    """Return whether two tensors with the same number of elements have the same ones, in any shape."""
+    """Return whether two tensors with the same number of elements have equal ones, regardless of shape."""
     first, second = comparable(tensor.detach()).flatten(), comparable(other.detach()).flatten()
     return bool(((first - second).abs() <= TOLERANCE * (1 + second.abs())).all())
 
@@ -176,7 +176,7 @@ def is_mask(values: torch.Tensor) -> bool:
 def is_unambiguous(needed: torch.Tensor, made: torch.Tensor) -> bool:
     """Return whether the needed values are the only right ones, so that a message may show them.
 
-    A softmax hides large negative scores whatever they are, and scores may be shifted.
+    After a softmax, all large negative scores have weight 0, and scores may be shifted.
     """
     return not bool((needed.abs() > LARGE).any()) or bool((made.isinf() & needed.isinf()).any())
 

@@ -9,11 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, combinations, pairwise
 
-from .code_view import CodeView, called_name, is_attribute, is_size, is_variable
-from .definitions import Definition, Edit
+from .definitions import CodeView, Definition, Edit, called_name, is_attribute, is_size, is_variable
 
 MOST_EDITS = 2_500
-"""Edits of one definition. Half of the solutions have fewer than 900."""
+"""Maximum number of edits of one definition. Half of the solutions have fewer than 900."""
 
 _KEEPDIM = {"sum", "mean", "max", "min", "amax", "amin", "var", "std", "norm", "logsumexp", "argmax", "any", "all"}
 _SPREAD = {"var", "std"}
@@ -81,7 +80,7 @@ def _are_apart(spans: Sequence[tuple[int, int, str]]) -> bool:
 
 
 def _numbers(view: CodeView) -> Iterator[Change]:
-    """Another number."""
+    """Edits to another number."""
     for node in view.expressions:
         parent = view.parents.get(node)
         is_negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
@@ -109,7 +108,7 @@ def _numbers(view: CodeView) -> Iterator[Change]:
 
 
 def _names(view: CodeView) -> Iterator[Change]:
-    """Another variable, or a size of one."""
+    """Edits to another variable, or to a size of one."""
     for node in view.expressions:
         parent = view.parents.get(node)
         if is_variable(node) and not (isinstance(node, ast.Name) and view.is_called(node)):
@@ -123,7 +122,7 @@ def _names(view: CodeView) -> Iterator[Change]:
 
 
 def _less(view: CodeView) -> Iterator[Change]:
-    """One step, operand or argument less."""
+    """Edits that drop a step, operand or argument."""
     for call, value in view.methods():
         yield call, view.text(value), "a call that is too many", 1
     for node in view.expressions:
@@ -157,7 +156,7 @@ def _less(view: CodeView) -> Iterator[Change]:
 
 
 def _statements(view: CodeView) -> Iterator[Change]:
-    """A statement less, another assignment, two statements in the other order."""
+    """Edits that drop a statement, change an assignment, or exchange two statements."""
     for block, position in view.statements:
         statement = block[position]
         is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
@@ -199,7 +198,7 @@ def _statements(view: CodeView) -> Iterator[Change]:
 
 
 def _arguments(view: CodeView) -> Iterator[Change]:
-    """One argument more."""
+    """Edits that add an argument."""
     for node in view.expressions:
         if isinstance(node, ast.Call):
             for more in _more_arguments(view, node):
@@ -234,7 +233,7 @@ def _more_arguments(view: CodeView, call: ast.Call) -> Iterator[str]:
 
 
 def _steps(view: CodeView) -> Iterator[Change]:
-    """One step or operand more."""
+    """Edits that add a step or operand."""
     for node in view.expressions:
         parent = view.parents.get(node)
         is_name, is_result = is_variable(node), isinstance(node, ast.Call | ast.BinOp) and not is_size(node)
@@ -264,7 +263,7 @@ def _steps(view: CodeView) -> Iterator[Change]:
 
 
 def _others(view: CodeView) -> Iterator[Change]:
-    """Another operator, another order, another function of the same kind."""
+    """Edits to another operator, another order, or another function of the same kind."""
     pairs = [pair.split() for pair in _EXCHANGED]
     for node in view.expressions:
         match node:
@@ -325,7 +324,7 @@ def _equations(letters: str) -> Iterator[str]:
 
 
 def _misplaced(view: CodeView) -> Iterator[Changes]:
-    """A product or quotient that belongs to another expression of the function."""
+    """Edits that move a product or quotient to another expression of the function."""
     for node in view.expressions:
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Mult)):
             continue
@@ -343,7 +342,7 @@ def _misplaced(view: CodeView) -> Iterator[Changes]:
 
 
 def _of_classes(view: CodeView) -> Iterator[Changes]:
-    """Attributes without `self.` or of the class, unregistered buffers, dropout that is made in each call."""
+    """Edits of classes: `self.` that is missing, attributes of the class, buffers, dropout made in each call."""
     attributes = {one.removeprefix("self.") for one in view.attributes}
     bare = [
         node for node in view.expressions

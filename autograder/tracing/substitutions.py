@@ -1,23 +1,30 @@
-"""Candidates for what a tensor of a run should have been: reference tensors in its place.
+"""Run an answer again with some of its tensors replaced, until the result is right.
 
-Example: line 3 makes an unknown tensor of shape (4, 5). The candidates are the reference tensors of 20 elements,
-permuted and reshaped to (4, 5). `fault_search` runs the answer again with each until the result is right.
+The candidates for what a tensor of a run should have been are reference tensors. Example: line 3 makes an unknown
+tensor of shape (4, 5). The candidates are the reference tensors of 20 elements, permuted and reshaped to (4, 5).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, islice, permutations
 
 import torch
 
-from ..core.run_trace import TracedTensor
+from ..core.arguments import tensors_in
+from ..core.run_trace import Run, TracedTensor
 from .reference import LARGE, Reference, RightTensor, has_same_values, squeezed_shape
 from .tensor_status import RESHAPING, TensorStatus, permutations_to
 
 _MAX_CANDIDATES, _MAX_RESHAPED = 24, 6
-"""Candidates for one tensor; for one that only reshapes an unknown tensor, which has had its own."""
+"""Limits of candidates for one tensor; for one that only reshapes an unknown tensor, which had its own."""
 _MAX_ITERATIONS, _MAX_STEPS = 4, 6
-"""Iterations of a loop, and steps of the solution, if each iteration may make another step."""
+"""Limits of a loop's iterations and the solution's steps, if each iteration may make another step."""
+_MAX_RUNS = 120
+"""Maximum number of runs of one answer."""
+_MAX_FIRST = 16
+"""Maximum number of substitutions for the first of two wrong lines."""
+Rerun = Callable[[Mapping[int, torch.Tensor]], Run]
+"""Runs the answer again. Its argument: new tensors by the numbers of those that they replace."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ def _for_group(status: TensorStatus, group: list[int]) -> Iterator[GroupCandidat
 
 
 def _cropped(pieces: Sequence[torch.Tensor], dim: int, made: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Return the pieces, cropped to the sizes of what the loop made; nothing if one of them is too small."""
+    """Return the pieces, cropped to the sizes of the loop's tensors; empty if a piece is too small."""
     cropped = list[torch.Tensor]()
     for piece, there in zip(pieces, made, strict=True):
         whole, sizes = piece if piece.dim() == there.dim() else piece.squeeze(dim), there.shape
@@ -163,7 +170,7 @@ def _computed(status: TensorStatus, made: TracedTensor) -> Iterator[Candidate]:
 def _other_prescaled(reference: Reference, made: TracedTensor) -> Iterator[Candidate]:
     """Yield the other prescaled tensors of this shape, except those that share an element with this one.
 
-    Those are the same scores with and without a mask.
+    Tensors that share one are the same scores with and without a mask.
     """
     squeezed = made.values.squeeze()
     for other in reference.prescaled:
@@ -172,7 +179,7 @@ def _other_prescaled(reference: Reference, made: TracedTensor) -> Iterator[Candi
 
 
 def _may_be_mask(status: TensorStatus, number: int) -> bool:
-    """Return whether a constant may have to be a mask: it has two dimensions, and no mask is made from it."""
+    """Return whether a constant may be in a mask's place: it has two dimensions, and no mask is made from it."""
     made = status.made[number]
     if made.values.dim() < 2 or made.values.numel() < 2 or not status.is_trivial[number]:
         return False
@@ -182,7 +189,7 @@ def _may_be_mask(status: TensorStatus, number: int) -> bool:
 
 
 def _masks(reference: Reference, made: TracedTensor) -> Iterator[Candidate]:
-    """Yield masks that hide what reference tensors hide, or the rest, filled like the mask that the run makes."""
+    """Yield masks that hide the positions that reference tensors hide, or all others, filled like the run's mask."""
     seen = [made.values]
     shape = squeezed_shape(made.values.shape)
     fill = (made.values[made.values != 0].flatten()[:1].tolist() or [1.0])[0]
@@ -280,3 +287,117 @@ def _is_input(reference: Reference, tensor: RightTensor) -> bool:
         return tensor.operator in RESHAPING and not reference.ancestors[tensor.number]
     inputs = (other.values for other in reference.tensors if other.is_given and not other.is_slice)
     return any(values.shape == tensor.values.shape and has_same_values(values, tensor.values) for values in inputs)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A substitution with which the result is right."""
+
+    substitution: Substitution
+    proven: frozenset[int]
+    """The tensors that went into the right result: they are right."""
+    is_result: bool
+    """True if the result itself was replaced, which proves nothing about earlier tensors."""
+    made: Sequence[TracedTensor]
+    """The tensors of the corrected run."""
+
+
+class SubstitutionRuns:
+    """The runs of one answer with substitutions. Their number is limited."""
+
+    def __init__(self, status: TensorStatus, run: Run, rerun: Rerun) -> None:
+        self._status = status
+        self._reference = status.reference
+        self._run = run
+        self._rerun = rerun
+        self._runs_left = _MAX_RUNS
+
+    @property
+    def is_exhausted(self) -> bool:
+        """True if the limit was reached, so that later tensors may not have been tried."""
+        return self._runs_left <= 0
+
+    def correct(self, number: int) -> Correction | None:
+        """Return a substitution for this tensor with which the result is right; None if none is found.
+
+        A tensor made in a loop is replaced in all iterations.
+        """
+        for substitution in substitutions(self._status, number):
+            run = self._run_with(substitution.replaced)
+            if run is None:
+                return None
+            if self._reference.is_right(run):
+                return self._correction(substitution, run)
+        return None
+
+    def is_corrected_by(self, replaced: Mapping[int, torch.Tensor]) -> bool:
+        """Return whether the result is right with these tensors replaced."""
+        run = self._run_with(replaced)
+        return run is not None and self._reference.is_right(run)
+
+    def first_of_two(self, numbers: Iterable[int]) -> Substitution | None:
+        """Return a substitution for one of these tensors that needs another one, on a later line, to correct the run.
+
+        A line between the two must make a right tensor from the first.
+        """
+        candidates = chain.from_iterable(substitutions(self._status, number) for number in numbers)
+        for attempt, substitution in enumerate(candidates):
+            run = self._run_with(substitution.replaced)
+            if run is None or attempt >= _MAX_FIRST:
+                return None
+            if run.error is None and self._is_corrected_later(run, substitution):
+                return substitution
+        return None
+
+    def _is_corrected_later(self, run: Run, first: Substitution) -> bool:
+        status = TensorStatus(self._reference, run.made)
+        descendants = [n for n in range(first.number + 1, len(run.made)) if first.number in status.ancestors[n]]
+        if not any(self._is_newly_right(number, status, first) for number in descendants):
+            return False
+        for substitution in chain.from_iterable(
+            substitutions(status, n) for n in filter(status.is_unknown, descendants)
+        ):
+            both = self._run_with({**first.replaced, **substitution.replaced})
+            if both is None:
+                return False
+            if self._reference.is_right(both):
+                return True
+        return False
+
+    def _is_newly_right(self, number: int, status: TensorStatus, first: Substitution) -> bool:
+        """Return whether a computed tensor on another line matches only since the substitution."""
+        if not status.matches[number] or status.is_trivial[number] or status.is_mask[number]:
+            return False
+        is_new = number >= len(self._run.made) or not self._status.matches[number]
+        is_elsewhere = status.made[number].line != self._run.made[first.number].line
+        return is_new and is_elsewhere and not status.is_reshaped(number)
+
+    def _run_with(self, replaced: Mapping[int, torch.Tensor]) -> Run | None:
+        if self.is_exhausted:
+            return None
+        self._runs_left -= 1
+        return self._rerun(replaced)
+
+    def _correction(self, substitution: Substitution, run: Run) -> Correction:
+        replaced, pending = substitution.replaced, result_tensors(run)
+        is_result = any(number in replaced for number in pending)
+        used = set[int]()
+        while pending:
+            number = pending.pop()
+            if number not in replaced and number not in used:
+                used.add(number)
+                pending += run.made[number].inputs
+        # With a substitution the code may take another branch: then numbers stand for other tensors.
+        pairs = zip(run.made, self._run.made, strict=False)
+        same = {n for n, (new, old) in enumerate(pairs) if (new.line, new.place) == (old.line, old.place)}
+        return Correction(substitution, frozenset(used & same), is_result, run.made)
+
+
+def result_tensors(run: Run) -> list[int]:
+    """Return the numbers of the tensors with the shape and values of a result."""
+    results = list(tensors_in(run.result))
+    return [
+        number
+        for number, made in enumerate(run.made)
+        if any(result.shape == made.values.shape and has_same_values(result, made.values) for result in results)
+    ]

@@ -53,7 +53,7 @@ class TensorStatus:
         self.confirmed = self._confirmed()
         """The tensors from which a matched tensor was computed: they are right, whether matched or not."""
         self.is_rightly_used = self._rightly_used()
-        """True for tensors of which every use gave something right."""
+        """True for tensors that are used, each time with a right result."""
         self._call_of = _calls(made)
         self._iterations: dict[tuple[int | str, ...], list[int]] = {}
         for number, call in enumerate(self._call_of):
@@ -82,7 +82,7 @@ class TensorStatus:
     def unpacked(self, number: int) -> list[int]:
         """Return the tensors into which a loop unpacked a reference tensor, if this is the first; else an empty list.
 
-        `for q, k in zip(queries, keys)` unpacks two in the same place. Only the tensors of one are returned.
+        `for q, k in zip(queries, keys)` unpacks two in the same place. Only the parts of one are returned.
         """
         parts = self._unpacked_at(number)
         for count in self.reference.row_counts if len(parts) > 1 else ():
@@ -112,7 +112,7 @@ class TensorStatus:
         return number not in self.confirmed or not is_finite
 
     def is_unusual_constant(self, number: int) -> bool:
-        """Return whether a trivial tensor counts as no right one does, or is a constant in a shape of no right one."""
+        """Return whether a trivial tensor counts like no right one, or is a constant in the shape of none."""
         made = self.made[number]
         if not self.is_trivial[number] or not made.values.numel():
             return False
@@ -121,7 +121,7 @@ class TensorStatus:
         return made.values.numel() > 1 and not self.reference.has_shape(made.values.shape)
 
     def is_plausible(self, number: int) -> bool:
-        """Return whether the tensor resembles a right one: it is prescaled, a block of one, or one permuted."""
+        """Return whether the tensor resembles a right one: it is prescaled, or a block or permutation of one."""
         if number not in self._plausible:
             values = self.made[number].values
             self._plausible[number] = self.is_prescaled[number] or self._is_permuted(values) or self._is_block(values)
@@ -208,7 +208,7 @@ class TensorStatus:
 
 
 def permutations_to(values: torch.Tensor, shape: torch.Size) -> Iterator[torch.Tensor]:
-    """Yield the tensor in this shape, its dimensions permuted and neighbours merged, in each possible way."""
+    """Yield each tensor of this shape that comes from permuting dimensions and merging adjacent ones."""
     squeezed = values.squeeze()
     if squeezed.dim() > _MAX_DIMS or values.numel() != shape.numel():
         return
@@ -266,7 +266,7 @@ def _is_same_call(*tensors: TracedTensor) -> bool:
 
 
 def _calls(made: Sequence[TracedTensor]) -> list[tuple[int | str, ...]]:
-    """Return, for each tensor, what identifies its call in all iterations of a loop, and its position in the result."""
+    """Return a key of each tensor's call, equal in all iterations of a loop, and its position in the result."""
     calls: list[tuple[int | str, ...]] = []
     for number, tensor in enumerate(made):
         is_same = number > 0 and bool(tensor.inputs) and _is_same_call(tensor, made[number - 1])

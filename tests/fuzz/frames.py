@@ -20,7 +20,7 @@ from autograder.graders.backend import Event, Recording
 from autograder.graders.proxy import StudentProxy
 from autograder.graders.sandboxed import OutOfBudget, SandboxedNotebook
 from autograder.grading.messages import without_folders
-from autograder.sandbox.failures import Crashed, TimedOut
+from autograder.sandbox.client import Crashed, TimedOut
 
 from . import safetensors_bytes
 from .hostile import HostileParent

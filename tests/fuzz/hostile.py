@@ -9,8 +9,7 @@ from typing import Any
 
 from autograder.core.packing import ProtocolError, Tensors
 from autograder.course.settings import load
-from autograder.sandbox.client import Worker
-from autograder.sandbox.failures import Crashed, TimedOut
+from autograder.sandbox.client import Crashed, TimedOut, Worker
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.worker import protocol
 from autograder.sandbox.worker.protocol import Ending

@@ -19,7 +19,7 @@ from ...core.arguments import MAX_TENSORS
 from ...core.connection import ConnectionClosed, read_exactly
 from ...core.counterexample import PackedFunction
 from ...core.packing import MAX_DIMS, MAX_TENSOR_BYTES, ProtocolError, Tensors
-from ..confine.resources import WorkerLimits
+from ..confine.process import WorkerLimits
 from ..confine.scratch import Excess
 
 MAX_HEADER_BYTES = 1 << 20

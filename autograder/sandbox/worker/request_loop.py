@@ -17,7 +17,7 @@ from ...core.edit_trials import unpacked
 from ...core.faults import Missing, Raised, StudentFault, raised
 from ...core.observation import Observation
 from ...core.packing import ProtocolError, Tensors, pack
-from ..confine import process, resources
+from ..confine import process
 from ..confine.confinement import Confinement
 from . import attempts, global_state, protocol
 from .cells import Notebook
@@ -53,7 +53,7 @@ def work(
             header, tensors = protocol.receive(connection)
         except ProtocolError:
             return
-        resources.allow_cpu(int(header["cpu_seconds"]))
+        process.allow_cpu(int(header["cpu_seconds"]))
         answer, payload = service.answer(header, tensors)
         if answer.get("fault") and _is_lost(job.device):
             answer["device_lost"] = True
@@ -95,7 +95,7 @@ def _limit_memory(job: Job) -> None:
             importlib.import_module(module)
             if module == COMPILER:
                 torch.compile(lambda: None)()  # which imports the rest of it
-    resources.limit_memory(job.spare_memory)
+    process.limit_memory(job.spare_memory)
 
 
 def _is_lost(device: str) -> bool:

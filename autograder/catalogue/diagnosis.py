@@ -1,5 +1,6 @@
-"""Search for two misconceptions that an answer has at once: the pair with exactly its transcript.
+"""Diagnose an answer: name the misconception that behaves exactly like it. A wrong name is worse than none.
 
+If no misconception has the answer's transcript, two are searched that it has at once: the pair with its transcript.
 Many exercises have thousands of pairs, and trying one takes a millisecond. So the search asks the single misconceptions
 first, one question of each hidden test. Where one of two shows nothing, the pair mostly shows what the other shows. A
 pair that fits the answer so far is asked a question on which both show something, and its transcript is compared only
@@ -9,17 +10,35 @@ This rule can lose a pair but never gives a wrong one: a pair is returned only i
 and no other pair's is. Of several pairs none is returned, not even a misconception that all of them have: a student who
 corrects only that has an answer that is as wrong as before. A pair that behaves like a right answer or a single
 misconception is never found: such an answer is right, or was diagnosed before pairs are searched.
+
+At last a misconception explains those failed tests in which the answer shows the same. An answer may differ from a
+misconception where both are right, or have one more mistake. So only the tests that the misconception fails are
+compared. In `divided_by_d_k` with one more mistake in dropout, seven of eight tests that dividing by d_k fails show the
+same, number for number, and the eighth needs dropout.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 from ..core.edit_trials import OverLimit, cpu_limit
+from ..report import Diagnosis, Mistake
 from .behaviour import Behaviour, Misconception, Question, last_telling_event, question_at
-from .signature import Signature, are_alike, signature
-from .transcript import Place, Transcript
+from .transcript import (
+    Place,
+    Signature,
+    Trace,
+    Transcript,
+    are_alike,
+    are_equal_traces,
+    signature,
+    whole,
+    without_gradients,
+    without_initial_weights,
+)
 
 MOST_PAIRS = 2_000
 """Pairs that are tried for one answer; with more, none is returned. They take about two seconds when they are new.
@@ -29,6 +48,8 @@ MOST_SECONDS = 10.0
 that never ends. The longest search that finds a pair takes about 4 s, and twice as many on a busy machine."""
 Pair = tuple[int, int]
 """The numbers of two misconceptions, the lower one first."""
+_LEAST_TESTS, _LEAST_SHARE = 5, 0.6
+"""The tests, and their share, in which an answer must show the same as a misconception if it does not in all."""
 
 
 class Pairs:
@@ -216,3 +237,131 @@ class _Answer:
 def _with_any(partners: dict[int, set[int]]) -> dict[int, set[int]]:
     """Return those that have a partner."""
     return {number: others for number, others in partners.items() if others}
+
+
+@dataclass(frozen=True)
+class _Explanation:
+    misconception: Misconception
+    tests: frozenset[str]
+    """The hidden tests that the misconception fails and in which the answer shows the same."""
+    others: frozenset[str]
+    """The hidden tests that the misconception fails and in which the answer shows something else."""
+
+    @property
+    def sentence(self) -> str:
+        return self.misconception.entry.sentence
+
+    @property
+    def is_sound(self) -> bool:
+        agreed = len(self.tests)
+        return not self.others or (agreed >= _LEAST_TESTS and agreed >= _LEAST_SHARE * (agreed + len(self.others)))
+
+    def says_less_than(self, other: "_Explanation") -> bool:
+        """Return whether another misconception explains the same tests and more, or fits them better."""
+        return self.tests < other.tests or (self.tests == other.tests and len(self.others) > len(other.others))
+
+
+def diagnose_by_tests(
+    transcript: Transcript, misconceptions: Sequence[Misconception], advisory_tests: Collection[str]
+) -> Diagnosis | None:
+    """Return the one misconception, or the two, that explain the tests that an answer fails.
+
+    The diagnosis is partial if other tests fail, too. None if nothing explains two tests, or if misconceptions with
+    different sentences may explain the same test: one of them would be wrong. advisory_tests: those of weight 0.
+    """
+    shown = {trace.test: trace for trace in transcript if trace.test not in advisory_tests}
+    failed = {trace.test for trace in shown.values() if trace.outcome == "failed"}
+    every = list(_explanations(shown, misconceptions))
+    sound = [one for one in every if one.is_sound]
+    best = [one for one in sound if not any(map(one.says_less_than, sound))]
+
+    def is_doubtful(one: _Explanation) -> bool:
+        others = [other for other in every if other.sentence != one.sentence]
+        # The answer may be one of these, with a second mistake that hides it in further tests.
+        rivals = (other for other in others if one.tests <= other.tests and other.others <= failed)
+        return any(rivals) or any(one.tests & other.tests for other in best if other in others)
+
+    certain = [one for one in best if not is_doubtful(one)]
+    by_sentence = {one.sentence: one for one in sorted(certain, key=lambda one: len(one.tests))}
+    found = sorted(by_sentence.values(), key=lambda one: -len(one.tests))[:2]
+    if frozenset[str]().union(*(one.tests for one in found)) != failed:
+        found = [one for one in found if len(one.tests) > 1]
+    if not found:
+        return None
+    first, *second = (one.misconception.entry for one in found)
+    is_partial = frozenset[str]().union(*(one.tests for one in found)) != failed
+    beside = Mistake(second[0].name, second[0].sentence) if second else None
+    return Diagnosis(first.name, first.sentence, beside, is_partial)
+
+
+def _explanations(shown: Mapping[str, Trace], misconceptions: Sequence[Misconception]) -> Iterator[_Explanation]:
+    for one in misconceptions:
+        first = next(iter(one.behaviour.transcript))  # it has run already, and leaves most out
+        if first.outcome == "failed" and first.test in shown and not _shows_the_same(one, shown[first.test], first):
+            continue
+        test = one.entry.caught_by or ""
+        if test not in shown or not _shows_the_same(one, shown[test], one.behaviour.trace(test)):
+            continue  # to run one test for each misconception is quick
+        wrong = [trace for trace in one.behaviour.transcript if trace.outcome == "failed" and trace.test in shown]
+        alike = {trace.test for trace in wrong if _shows_the_same(one, shown[trace.test], trace)}
+        yield _Explanation(one, frozenset(alike), frozenset(trace.test for trace in wrong) - alike)
+
+
+def _shows_the_same(one: Misconception, answer: Trace, misconception: Trace) -> bool:
+    """Return whether both fail a test alike; gradients of wrong values follow the way to them."""
+    if answer.outcome != misconception.outcome:
+        return False
+    compared = whole if one.entry.kind == "gradient" else without_gradients
+    return are_equal_traces(compared(answer), compared(misconception))
+
+
+def diagnose(
+    transcript: Transcript,
+    misconceptions: Sequence[Misconception],
+    pairs: Pairs,
+    device_tests: Collection[str],
+    advisory_tests: Collection[str] = (),
+    *,
+    is_exact: bool = False,
+) -> Diagnosis | None:
+    """Return the misconception with this transcript, or the one or two that explain the failed tests.
+
+    pairs: searches for pairs, which can take seconds. is_exact: only a misconception with the whole transcript will do.
+    device_tests: the hidden tests about devices. advisory_tests: those of weight 0.
+    """
+    failed = {trace.test for trace in transcript if trace.outcome == "failed"}
+    # An answer that passes the test that detects a misconception has another one. So most need not run.
+    possible = [one for one in misconceptions if one.entry.caught_by in failed]
+
+    def alike(some: Iterable[Misconception], **how: Any) -> Iterator[Misconception]:
+        return (one for one in some if one.behaviour.transcript.equals(transcript, **how))
+
+    def first(some: Iterable[Misconception], **how: Any) -> Diagnosis | None:
+        return next(map(_named, alike(some, **how)), None)
+
+    if diagnosis := first(possible):
+        return diagnosis
+    if not is_exact and (pair := pairs.explaining(transcript)) is not None:
+        one, other = pair
+        return Diagnosis(one.entry.name, one.entry.sentence, Mistake(other.entry.name, other.entry.sentence))
+    # A tensor left on the CPU often accompanies another misconception, and should not hide its name.
+    elsewhere = [one for one in possible if one.entry.kind != "device" and one.entry.caught_by not in device_tests]
+    if diagnosis := first(elsewhere, without=device_tests):
+        return diagnosis
+    # Rounding in half precision differs between answers with one misconception.
+    weighted = [one for one in possible if one.entry.caught_by not in advisory_tests]
+    if diagnosis := first(weighted, without=advisory_tests):
+        return diagnosis
+    # Gradients of wrong values depend on how these are computed: detaching a maximum changes only the gradients.
+    of_values = [one for one in weighted if one.entry.kind != "gradient"]
+    same = list(alike(of_values, without=advisory_tests, compared=without_gradients))
+    if len({one.entry.sentence for one in same}) == 1:
+        return _named(same[0])
+    of_any_weights = [one for one in possible if one.entry.whatever_weights]
+    if diagnosis := first(of_any_weights, without=advisory_tests, compared=without_initial_weights):
+        return diagnosis
+    return None if is_exact else diagnose_by_tests(transcript, possible, advisory_tests)
+
+
+def _named(one: Misconception) -> Diagnosis:
+    return Diagnosis(one.entry.name, one.entry.sentence)

@@ -1,17 +1,37 @@
-"""Write the mutation report as a page of the documentation.
+"""The records of a mutation report: a page of the documentation, and the golden record.
 
 The page carries a digest of the content that it is about, so that a test can tell quickly whether it is outdated.
+
+The golden record holds the verdicts of grading and of the student check on each known answer, in one line of text. It
+shows every change of a verdict that a change of the code causes. A line has the exercise, the answer, its points, the
+outcome of each hidden test as a letter, the diagnosis, and the verdict of the student check:
+
+    online_softmax old_sum_not_rescaled 1/5 FFFFF.FFFFF.F. old_sum_not_rescaled check 1.25/5 FFFFF.FFFFF.F? diagnosed
+
+In the check's part, `?` stands for a hidden test without an example.
+
+Faulty lines are not recorded: they are found in the sandbox, in which the known answers do not run here.
+
+Of one answer in 45 the whole report and the text of the student check are recorded too, in a second file for each unit.
+There `#` stands for numbers with decimals, of which two machines may give other digits.
+
+`autograder matrix --write` writes both.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+import msgspec
 
 from .. import course
 from ..course import content
 from ..course.folder import FILE, folder
+from ..graders.collection import collect
 from ..student_check.unit_data import EXAMPLES, MISTAKES, STEPS, data_file, read_unit
+from .candidate import Candidate
 from .mutation_report import (
     CHECK_COLUMNS,
     COLUMNS,
@@ -24,6 +44,12 @@ from .mutation_report import (
     not_tried,
 )
 
+FOLDER = "tests/golden"
+CHECK = " check "
+"""Opens the part of a line about the student check."""
+_ONE_IN = 45
+_DECIMALS = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?")
+_LETTERS = {"passed": ".", "failed": "F", "withheld": "w", "not_run": "-", "grader_error": "!"}
 _GRADING = """# Mutation report
 
 Every known misconception is a mutant of a solution. `autograder matrix --write` grades all of them, and all alternative
@@ -43,7 +69,6 @@ solutions, with the hidden tests, and writes this page. A test compares the dige
 
 {kinds}
 """
-
 _CHECK = """
 ## In the student check
 
@@ -57,8 +82,53 @@ positives*: alternative solutions for which the check shows fewer points.
 
 {kinds}
 """
-
 _LINE = "About the content with the digest `{}`."
+
+
+def name_of(answer: Candidate) -> tuple[str, str]:
+    """Return the exercise and the name of an answer; the name of a right one begins with `right:`."""
+    return answer.exercise, f"{'right:' if answer.caught_by is None else ''}{answer.name}"
+
+
+def outcome_line(outcome: Outcome) -> str:
+    """Return the part of an answer's line that describes its grading."""
+    report = outcome.report
+    letters = "".join(_LETTERS[test.outcome] for test in report.tests) or report.status
+    diagnosis = report.diagnosis.names.replace(" + ", "+") if report.diagnosis else "-"
+    points = f"{report.score:.7g}/{report.max_score:g}"
+    return " ".join([*name_of(outcome.entry), points, letters, diagnosis])
+
+
+def check_part(verdict: CheckVerdict) -> str:
+    """Return the part of an answer's line that describes the student check: points, outcomes and diagnosis."""
+    hidden_tests = collect()[verdict.unit][verdict.entry.exercise]
+    letters = "".join(verdict.outcome(test.statement) for test in hidden_tests)
+    return f"{CHECK}{verdict.score:.7g}/{verdict.points:g} {letters}{' diagnosed' if verdict.is_diagnosed else ''}"
+
+
+def is_whole(unit: str, answer: Candidate) -> bool:
+    """Return whether an answer's report and text are recorded whole: its name decides, and so no other answer does."""
+    return zlib.crc32(" ".join([unit, *name_of(answer)]).encode()) % _ONE_IN == 0
+
+
+def whole(outcome: Outcome, verdict: CheckVerdict) -> str:
+    """Return an answer's whole report and the text of the student check."""
+    report = msgspec.json.format(msgspec.json.encode(outcome.report)).decode()
+    text = "\n".join(line.rstrip() for line in f"{report}\n\n{verdict.printed}".splitlines())
+    return f"# {' '.join(name_of(outcome.entry))}\n\n{_DECIMALS.sub('#', text)}\n"
+
+
+def records(outcomes: Iterable[Outcome], verdicts: Iterable[CheckVerdict]) -> dict[str, str]:
+    """Return the text of each file of the record, by its path in the repository."""
+    texts: dict[str, str] = {}
+    for outcome, verdict in zip(outcomes, verdicts, strict=True):
+        unit = outcome.unit
+        path = f"{FOLDER}/{unit}.txt"
+        texts[path] = f"{texts.get(path, '')}{outcome_line(outcome)}{check_part(verdict)}\n"
+        if is_whole(unit, outcome.entry):
+            path = f"{FOLDER}/whole/{unit}.txt"
+            texts[path] = f"{texts.get(path, '')}{whole(outcome, verdict)}\n"
+    return texts
 
 
 def page(outcomes: Sequence[Outcome], verdicts: Sequence[CheckVerdict]) -> str:
