@@ -6,6 +6,7 @@
 # make search tries every known answer, where a test run tries a part, also typed into a notebook and marked like a
 #             submission, and writes docs/matrix.md; then it looks for texts that are slow to parse, SECONDS=60 of each
 #             kind, and keeps the slowest (together an hour)
+# make site  builds the pages in docs/, the notebooks and a reference made from the code as a site, in site/
 # make pictures takes the pictures of the pages in docs/ again, from what the browser tests go through
 # make lab    sets up .venv/ and opens the course in JupyterLab with nbgrader's formgrader, assignment list and validate
 #
@@ -42,7 +43,7 @@ SEARCHED := test_matrix.py test_student_check.py test_without_work.py test_two_a
 QUICK := solutions test_catalogue.py test_compare.py test_device_probe.py test_graders.py test_layers.py test_locating.py \
 	test_prose.py
 
-.PHONY: demo build test suite check lab lint bench search pictures clean
+.PHONY: demo build test suite check lab lint bench search pictures site clean
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -104,6 +105,11 @@ lint: .venv/ready-test-$(TORCH)
 	@$(BIN)/pip install -qq -e '.[test]'
 	@touch $@
 
+.venv/ready-site-$(TORCH): .venv/ready-$(TORCH)
+	@echo "Installing what only the site needs."
+	@$(BIN)/pip install -qq -e '.[site]'
+	@touch $@
+
 bench: build
 	$(BIN)/python -m benchmarks.class_of_100
 	$(BIN)/python -m benchmarks.scale
@@ -115,6 +121,11 @@ search: .venv/ready-test-$(TORCH)
 	$(BIN)/autograder matrix --write
 	$(BIN)/python -m tests.fuzz.slow $(SECONDS)
 
+# A warning is an error. The folder is emptied first, so that no page stays whose source is gone.
+site: .venv/ready-site-$(TORCH)
+	@rm -rf site
+	@$(BIN)/python docs/_ext/pages.py
+
 pictures: .venv/ready-test-$(TORCH)
 	@rm -rf artifacts/screenshots
 	$(BIN)/pytest tests/browser/test_instructor.py tests/browser/test_journeys.py
@@ -122,5 +133,5 @@ pictures: .venv/ready-test-$(TORCH)
 
 # Of demo/ keeps what is part of the repository.
 clean:
-	rm -rf .venv artifacts $(addprefix demo/,autograded exchange feedback gradebook.db reports shown .grading.lock .serving.lock .serving source release \
+	rm -rf .venv artifacts site $(addprefix demo/,autograded exchange feedback gradebook.db reports shown .grading.lock .serving.lock .serving source release \
 		nbgrader_config.py submitted/*/*/submission_secret.txt)

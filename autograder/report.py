@@ -119,6 +119,21 @@ class Behaviour(msgspec.Struct, frozen=True):
         return self.exact == other.exact and all(abs(a - b) <= _TOLERANCE * (1 + abs(a)) for a, b in pairs)
 
 
+class Reweighted(msgspec.Struct, frozen=True):
+    """The points that hidden tests gave for an exercise whose points the instructor changed afterwards."""
+
+    kind: str
+    """points: another maximum. drop: neither score nor maximum. give_full: the maximum for all who submitted."""
+    sentence: str
+    """The change, for the student."""
+    score: float
+    """The score before the change."""
+    max_score: float
+    """The maximum before the change."""
+    is_added: bool = False
+    """True if the report had no exercise, because the file was damaged or its grading failed."""
+
+
 class ExerciseReport(msgspec.Struct, frozen=True):
     """One exercise's score and the reasons for it."""
 
@@ -137,6 +152,8 @@ class ExerciseReport(msgspec.Struct, frozen=True):
     """Repairs, each of which suffices; only for an answer whose behaviour no known misconception explains."""
     note: str = ""
     """Message on cells that changed the answer's names after its check, and on the moment that is graded."""
+    reweighted: Reweighted | None = None
+    """The points before the instructor changed those of the exercise; its tests keep the points that they gave."""
 
     @property
     def mistakes(self) -> list[Mistake]:

@@ -16,6 +16,8 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
     """Tables: what a submission costs and what is held, and what the other commands take."""
     sizes = figures["sizes"]
     lines = [
+        "# Figures: classes of 100 to 10,000",
+        "",
         f"`{figures['unit']}`, {figures['markers']} markers on {figures['cores']} cores.",
         "",
         "| class of | load | CPU s, all | CPU ms a submission | the first fifth | the last fifth | wall s |"

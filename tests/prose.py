@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-CODE = [f"{folder}/**/*.py" for folder in ("autograder", "benchmarks", "demo", "exercises", "solutions", "tests")]
+FOLDERS = ("autograder", "benchmarks", "demo", "docs", "exercises", "solutions", "tests")
+CODE = [f"{folder}/**/*.py" for folder in FOLDERS]
 PAGES = ["*.md", "docs/**/*.md", "deploy/*.md"]
 SETTINGS = ["autograder.toml", "nbgrader_config.py", "Makefile", "pyproject.toml", ".pre-commit-config.yaml"]
 # Answers in the style of students, and generated pages.

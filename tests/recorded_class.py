@@ -74,7 +74,7 @@ class RecordedClass:
         read = submissions.read(hand_in)
         key = hand_in, read.file.digest or str(read.file.content)
         if key not in self.known:
-            name = f"{hand_in.student}/{UNIT}/{hand_in.notebook}"
+            name = f"{hand_in.folder}/{UNIT}/{hand_in.notebook}"
             report = self.marker.grade(name, read.file.content, UNIT, digest=read.file.digest, note=hand_in.note)
             self.known[key] = GradedSubmission(hand_in, read.file.content, report)
         return replace(self.known[key], hand_in=hand_in, stamp=read.stamp)

@@ -131,7 +131,7 @@ class OfEachFile(RecordedClass):
         if (None, read.file.content) not in self.known:
             self.known[None, read.file.content] = super().marked(hand_in, submissions)
         known = self.known[None, read.file.content]
-        report = msgspec.structs.replace(known.report, notebook=f"{hand_in.student}/{UNIT}/{hand_in.notebook}")
+        report = msgspec.structs.replace(known.report, notebook=f"{hand_in.folder}/{UNIT}/{hand_in.notebook}")
         return replace(known, hand_in=hand_in, stamp=read.stamp, report=report)
 
 

@@ -12,6 +12,7 @@ import typing
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from autograder import __version__, course
 from autograder.cli import app
@@ -95,7 +96,7 @@ def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
 
     The last command never ends: it runs until a student who submits meanwhile has a page.
     """
-    make, release, due, extend, collect, grade, report, back, serve = blocks("instructor.md")
+    make, release, due, extend, collect, grade, report, reweight, back, serve = blocks("instructor.md")
     instructor, course = Typing(tmp_path / "kit"), tmp_path / "autumn"
     for block in (make, release, due):
         instructor.types(block)
@@ -106,7 +107,7 @@ def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
     with (course / "nbgrader_config.py").open("a") as settings:  # one account hands in for all
         settings.write("c.ExchangeCollect.check_owner = False\n")
     hand_in(course, "amara", "chiara")
-    for block in (collect, grade, report, back):
+    for block in (collect, grade, report, reweight, back):
         instructor.types(block)
     pages = course / "exchange" / "attention" / "feedback"
     assert len(list(pages.glob("*.html"))) == 2
@@ -139,6 +140,27 @@ def test_each_link_leads_to_a_file_and_a_heading(page):
         if not file.exists() or (anchor and anchor not in anchors(file)):
             lost.append((path, anchor))
     assert lost == []
+
+
+def test_each_page_is_reached_by_links_from_the_readme():
+    reached, new = set(), {REPOSITORY / "README.md"}
+    while new:
+        reached |= new
+        links = {page.parent / link for page in new for link in re.findall(r"\]\((?!\w+:)([^)#\s]+)", page.read_text())}
+        new = {link.resolve() for link in links if link.suffix == ".md"} - reached
+    assert set(PAGES) - reached == set()
+
+
+def test_the_command_without_arguments_shows_three_paths():
+    shown = [re.sub(r"\s+", " ", line) for line in CliRunner().invoke(app(), []).output.split("\n") if line.strip()]
+    paths = " ".join(shown[-6:])
+    for path in (
+        "Learn: open a notebook in `release/`",
+        "Teach: `autograder new-course ",
+        "Write tests: `autograder new-exercise ",
+    ):
+        assert path in paths
+    assert all((REPOSITORY / page).is_file() for page in re.findall(r"`(\S+\.md)`", paths))
 
 
 def test_every_command_that_the_pages_name_is_one():
@@ -180,6 +202,59 @@ def test_the_readme_has_the_figures_of_the_reports():
     assert f"all {known:,} known mistakes" in " ".join(README.split())
     assert f"none of {right} alternative solutions" in README
     assert f"takes {float(times_less[1]):.0f} times less CPU time" in README
+
+
+def test_every_benchmark_that_the_pages_name_is_a_module():
+    text = " ".join(page.read_text() for page in PAGES)
+    named = set(re.findall(r"python\s+-m\s+benchmarks\.(\w+)", text))
+    assert len(named) > 10
+    assert named <= {file.stem for file in (REPOSITORY / "benchmarks").glob("*.py")}
+
+
+PERFORMANCE = (REPOSITORY / "docs" / "performance.md").read_text()
+
+
+def test_each_section_of_figures_has_a_date_and_its_command():
+    """In the table at the top: a link to the section, a command that the section names, a date and a version."""
+    lines = re.findall(r"^\| (\[.*) \|$", PERFORMANCE, re.M)
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines]
+    sections = dict(section.split("\n", 1) for section in PERFORMANCE.split("\n## ")[1:])
+    assert [row[0][1:].partition("]")[0] for row in rows] == list(sections)
+    for (_, command, *rest), text in zip(rows, sections.values(), strict=True):
+        assert command.strip("`") in " ".join(text.split())
+        assert re.match(r"\d{4}-\d\d-\d\d", rest[0])
+        assert re.fullmatch(r"\d+\.\d+\.\d+", rest[-1])
+
+
+def rows_of_numbers(text):
+    """Yield the rows of the tables in a text: the first cell, and the numbers in the others."""
+    label = ""
+    for line in text.splitlines():
+        if line.startswith("| "):
+            first, *cells = line.strip("|").split("|")
+            label = first.strip().replace("`", "") or label
+            yield label, re.findall(r"\d+(?:\.\d+)?", " ".join(cells).replace(",", ""))
+
+
+@pytest.mark.parametrize(
+    ("figures", "section"),
+    [("class_of_100", "What a submission costs"), ("scale", "Memory"), ("scale", "100 to 10,000")],
+)
+def test_the_tables_have_the_figures_that_were_measured(figures, section):
+    """Each number is one of the row with the same first cell, rounded; of any row, if no row is called so."""
+    measured = list(rows_of_numbers((REPOSITORY / "docs" / "figures" / f"{figures}.md").read_text()))
+    text = PERFORMANCE.partition(f"## {section}\n")[2].partition("\n## ")[0]
+    wrong, compared = [], 0
+    for label, numbers in rows_of_numbers(text):
+        of_label = [row for row in measured if row[0] == label] or measured
+        known = [float(number) for _, found in of_label for number in found]
+        for number in numbers:
+            places = len(number.partition(".")[2])
+            compared += 1
+            if not any(abs(float(number) - value) <= 0.5001 * 10**-places for value in known):
+                wrong.append((label, number))
+    assert compared > 15
+    assert wrong == []
 
 
 def test_the_citation_names_this_version():

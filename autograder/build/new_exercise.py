@@ -163,13 +163,13 @@ def new_exercise(unit: str, name: str, *, of_a_class: bool = False) -> list[Path
     if unit == content.NOTEBOOK:
         raise NotBegun(f"solutions/{unit}.py is what every notebook defines: give the unit another name.")
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-    text_file, lesson_file, solutions_file = _files_of_unit(unit)
+    text_file, lesson_file, solutions_file = files_of_unit(unit)
     graders_file = content.place(content.HIDDEN) / unit / f"test_{snake}.py"
     mistakes_file = content.place(content.MISCONCEPTIONS) / unit / f"{snake}.yaml"
     right_answers_file = content.place(content.RIGHT_ANSWERS) / unit / f"{snake}.py"
     words = {"name": name, "snake": snake, "unit": unit, "check": load().check}
-    text = _read(text_file) or UNIT_TEXT.substitute(words)
-    solutions = _read(solutions_file) or UNIT_SOLUTIONS.substitute(words)
+    text = read_text(text_file) or UNIT_TEXT.substitute(words)
+    solutions = read_text(solutions_file) or UNIT_SOLUTIONS.substitute(words)
     _reject_taken(unit, name, text, solutions)
     for file in (graders_file, mistakes_file, right_answers_file):
         if file.exists():
@@ -185,7 +185,7 @@ def new_exercise(unit: str, name: str, *, of_a_class: bool = False) -> list[Path
         mistakes_file: MISTAKES.substitute(words),
         right_answers_file: right_answer.substitute(words),
     }
-    if lesson := _read(lesson_file):
+    if lesson := read_text(lesson_file):
         contents[lesson_file] = _with_hints(lesson, HINTS.substitute(words))
     for file in contents:
         output_files.check(file, makes_folder=True)
@@ -195,7 +195,7 @@ def new_exercise(unit: str, name: str, *, of_a_class: bool = False) -> list[Path
 
 def left_to_write(unit: str) -> list[str]:
     """Return what is still marked in the unit's files, with file and line, in the order of CONTRIBUTING.md."""
-    files = _files_of_unit(unit)
+    files = files_of_unit(unit)
     for kind in content.OF_EACH_UNIT:
         files += sorted(path for path in (content.place(kind) / unit).rglob("*") if path.suffix in (".py", ".yaml"))
     return [
@@ -207,7 +207,7 @@ def left_to_write(unit: str) -> list[str]:
     ]
 
 
-def _files_of_unit(unit: str) -> list[Path]:
+def files_of_unit(unit: str) -> list[Path]:
     """Return the files of a unit's text, guesses and hints, and solutions."""
     text = folder() / "exercises" / f"{unit}.py"
     return [text, text.with_suffix(".yaml"), content.place(content.SOLUTIONS) / f"{unit}.py"]
@@ -260,7 +260,7 @@ def _importing(line: str, solutions: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return a file's text, or nothing if there is no file. Raises NotBegun if it cannot be read."""
     try:
         return path.read_text() if path.is_file() else ""

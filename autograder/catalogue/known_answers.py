@@ -10,14 +10,7 @@ the solution, in `misconceptions/<unit>/<exercise>.yaml`; an exercise may have s
         says: "The sentence for the student."
         edit: weights @ values -> weights.T @ values
 
-- `exercises` may be one name.
-- Without `of`, the solution is edited. A misconception may have an `of` of its own.
-- `edit` may be a list. `each` instead of it changes what occurs more than once, wherever it occurs.
-- `answer` holds the whole code, if an edit would be longer.
-- `also` holds variants: the same misconception made in other code or in another way, if it then behaves otherwise. They
-  have names of their own and no sentence.
-- `whatever_weights: true` says that the sentence is true of each class that behaves alike but for its initial weights:
-  there are many orders in which layers can be created.
+`exercises` may be one name. Without `of`, the solution is edited.
 """
 
 import ast
@@ -48,17 +41,29 @@ class NotYaml(ValueError):
     """The file cannot be read; `str()` says why, without the file's name."""
 
 
-class _Variant(msgspec.Struct, forbid_unknown_fields=True):
+class Variant(msgspec.Struct, forbid_unknown_fields=True):
+    """The code of a misconception: either edits or an answer."""
+
     edit: str | list[str] = []
+    """An edit `old -> new`, or several; each `old` occurs once."""
     each: str | list[str] = []
+    """The same for an `old` that occurs more than once: every occurrence is changed."""
     answer: str | None = None
+    """The whole code, if an edit would be longer."""
     of: str | None = None
+    """The alternative solution that is edited, instead of the file's."""
 
 
-class _Misconception(_Variant, kw_only=True, forbid_unknown_fields=True):
+class Misconception(Variant, kw_only=True, forbid_unknown_fields=True):
+    """A misconception: its sentence, its code and its variants."""
+
     says: str
-    also: dict[str, _Variant] = {}
+    """The sentence for the student."""
+    also: dict[str, Variant] = {}
+    """Variants by name: the same misconception made in other code or in another way, which behaves otherwise."""
     whatever_weights: bool = False
+    """True if the sentence is also true of classes that differ in their initial weights only: there are many orders in
+    which layers can be created."""
 
 
 class _Loader(yaml.CSafeLoader):
@@ -92,7 +97,7 @@ def read_misconceptions(file: Path, unit: str, base: Callable[[str, str], str]) 
         raise EditError(f"{file}: `exercises` should say which exercise these are mistakes in.")
     prefixes = {exercises: ""} if isinstance(exercises, str) else exercises
 
-    def code(variant: _Variant, exercise: str, name: str) -> Code:
+    def code(variant: Variant, exercise: str, name: str) -> Code:
         origin = f"{file}: `{name}`"
         edits = [Edit.parse(one) for one in _list(variant.edit)]
         edits += [Edit.parse(one, everywhere=True) for one in _list(variant.each)]
@@ -112,7 +117,7 @@ def read_misconceptions(file: Path, unit: str, base: Callable[[str, str], str]) 
             raise EditError(f"{file}: `{kind}` is no kind of mistake; the kinds are {', '.join(KINDS)}.")
         for name, fields in written.items():
             try:
-                one = msgspec.convert(fields, _Misconception)
+                one = msgspec.convert(fields, Misconception)
                 if len(one.says) > LONGEST:
                     raise EditError(f"its sentence has {len(one.says)} characters, more than {LONGEST}")
                 for exercise, prefix in prefixes.items():

@@ -3,6 +3,8 @@
 import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,12 @@ from ..course import notebook
 from ..course.folder import folder
 from ..course.submitted_files import RULE, can_be_id, is_one_name
 from ..errors import UserError
-from ..gradebook import database
+from ..gradebook import database, reweights
 from ..gradebook.course_directory import course_directory
+from ..gradebook.extensions import due_dates
 from ..gradebook.roster import ROSTER, Enrolled, Roster, class_list
+from ..gradebook.time_stamp import StampFormat
+from . import groups
 from .submissions import HandIn, Newest, Submissions
 
 _TOO_LONG = (
@@ -41,6 +46,7 @@ class Assignment:
     """A unit as one class submitted it."""
 
     unit: course.Unit
+    """The unit with the points that its exercises count."""
     root: Path
     directory: Any
     """nbgrader's CourseDirectory for the course, with its settings."""
@@ -110,19 +116,33 @@ def assignment(
             f"and nobody is on a roster in {root / ROSTER}."
         )
     return Assignment(
-        unit,
+        reweights.reweighted_unit(unit, reweights.of_class(directory, unit_name)),
         root,
         directory,
         submitted,
         submissions,
         students,
-        [submissions.hand_in(student.id) for student in students],
+        _hand_ins(students, roster, submissions, directory, unit_name),
         refused,
         submissions.passed_over({*course.unit_names(), *listed.assignments}),
         [student.id for student in new if listed.file and not reasons[student.id]],
         roster,
         section,
     )
+
+
+def _hand_ins(
+    students: list[Enrolled], roster: Roster, submissions: Submissions, directory: Any, unit: str
+) -> list[HandIn]:
+    """Return the submission that counts for each student: the student's own, or one of the student's group."""
+    own, due = cache(submissions.hand_in), due_dates(directory, unit)
+    stamps = StampFormat.of_course(directory)
+
+    @cache
+    def time(hand_in: HandIn) -> datetime | None:
+        return stamps.read(submissions.digest(hand_in)[1]).utc
+
+    return [groups.of_member(one.id, roster.group_of(one.id), own, time, due(one.id)) for one in students]
 
 
 def _why_not(name: str, known: Collection[str], folders: list[str], gradebook: database.Database) -> str:

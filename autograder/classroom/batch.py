@@ -59,7 +59,7 @@ def grade_submission(
 ) -> GradedSubmission:
     """Grade a submission in the pool's process with this number. Raises GradingRefused and GradingStopped."""
     read = submissions.read(hand_in)
-    name = f"{hand_in.student}/{unit}/{hand_in.notebook}"
+    name = f"{hand_in.folder}/{unit}/{hand_in.notebook}"
     request = GradeNotebook(name, read.file.content, unit, read.file.digest, hand_in.note)
     return GradedSubmission(hand_in, read.file.content, pool.grade(request, number), read.stamp)
 

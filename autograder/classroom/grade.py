@@ -14,6 +14,7 @@ from ..gradebook.course_lock import course_lock
 from ..gradebook.database import Database, explained_errors
 from ..gradebook.entry import Entry
 from ..gradebook.marks import UnitMarks
+from ..gradebook.reweights import reweighted
 from ..pool.requests import Device, Ready
 from ..report import Report
 from ..reports import page_filters
@@ -43,7 +44,7 @@ class Row:
     note: str = ""
     """A remark on the student's files as they are now."""
     updates: tuple[str, ...] = ()
-    """Changes to the student's record without grading the submission again: the roster entry, the late penalty."""
+    """Changes to the student's record without grading the submission again: roster entry, points, late penalty."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,7 @@ class Grading:
         """Enrol the class, and make the rows of everyone who is not graded in this run."""
         self._work = work
         self._writer = writer
+        self._rules = gradebook.rules
         self._on_step = on_step
         self._rows: dict[str, Row] = {}
         self.to_grade: list[HandIn] = []
@@ -142,15 +144,14 @@ class Grading:
         for hand_in in work.hand_ins:
             student = hand_in.student
             if hand_in.notebook is None:
-                is_penalty_new = writer.update(student)
+                updates, problem = writer.update(student)
                 report = _not_submitted(work, hand_in, gradebook.entry(student))
-                self._finish(Row(student, report, updates=self._updates(student, is_penalty_new)))
+                self._finish(Row(student, report, problem, updates=self._updates(student, updates)))
             elif regrade or (kept := writer.leave_alone(hand_in)) is None:
                 self.to_grade.append(hand_in)
             else:
-                report, is_penalty_new = kept
-                updates = self._updates(student, is_penalty_new)
-                self._finish(Row(student, _brief(report), "", False, hand_in.note, updates))
+                report, updates = kept
+                self._finish(Row(student, _brief(report), "", False, hand_in.note, self._updates(student, updates)))
         gradebook.commit()  # ends the transaction that reading began
 
     @property
@@ -161,17 +162,20 @@ class Grading:
     def record(self, marked: GradedSubmission) -> None:
         """Record the grade of a submission."""
         problem = self._writer.record(marked)
-        self._finish(Row(marked.hand_in.student, _brief(marked.report), problem))
+        self._finish(Row(marked.hand_in.student, self._counted(marked.report), problem))
 
     def record_findings(self, marked: GradedSubmission) -> None:
         """Record a report again after the search for repairs, whose findings change no points."""
         problem = self._writer.record(marked)
         student = marked.hand_in.student
-        self._rows[student] = replace(self._rows[student], report=_brief(marked.report), problem=problem)
+        self._rows[student] = replace(self._rows[student], report=self._counted(marked.report), problem=problem)
 
-    def _updates(self, student: str, is_penalty_new: bool) -> tuple[str, ...]:
-        updates = {"roster entry": student in self._new_on_roster, "late penalty": is_penalty_new}
-        return tuple(name for name, is_new in updates.items() if is_new)
+    def _counted(self, report: Report) -> Report:
+        """Return the parts of a new report that the table shows, with the points that count."""
+        return _brief(reweighted(report, self._rules))
+
+    def _updates(self, student: str, of_mark: tuple[str, ...]) -> tuple[str, ...]:
+        return (*(("roster entry",) if student in self._new_on_roster else ()), *of_mark)
 
     def _finish(self, row: Row) -> None:
         self._rows[row.student] = row

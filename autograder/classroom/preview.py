@@ -4,7 +4,7 @@ The steps are those of the run itself, taken with a copy of the gradebook. So on
 whether a submission is graded again. Nothing is written into the course's folder.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,6 +14,7 @@ from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook, gradebook_copy
 from ..gradebook.lateness import exactly, in_words
 from ..gradebook.marks import Mark, UnitMarks
+from ..gradebook.reweights import Rules
 from ..gradebook.roster import Enrolled
 from ..pool.requests import Device
 from . import score_changes
@@ -83,25 +84,39 @@ def preview(
                         student = marked.hand_in.student
                         reasons[student] = score_changes.reasons(work.unit, autograded.report(student), marked.report)
                         grading.record(marked)
-            after = gradebook.marks()
+            after, rules = gradebook.marks(), gradebook.rules
     people = [{person.id: person for person in marks.students} for marks in (before, after)]
     changes: list[Change] = []
     for student in (hand_in.student for hand_in in work.hand_ins):
         old, new = before.marks.get(student), after.marks.get(student)
-        changes += _of_mark(student, old, new, reasons.get(student, {}), after.extensions.get(student))
+        why = _with_rules(reasons.get(student), rules)
+        changes += _of_mark(student, old, new, why, after.extensions.get(student))
         changes += _of_person(student, *(of_run.get(student) for of_run in people))
     return Preview(changes, grading.rows, after)
 
 
+def _with_rules(reasons: Mapping[str, str] | None, rules: Rules) -> Callable[[str], str]:
+    """Return a function from an exercise to why its points change. reasons: those of the hidden tests, if they ran."""
+
+    def why(exercise: str) -> str:
+        rule = rules[exercise].sentence(exercise) if exercise in rules else ""
+        if reasons is None:
+            return rule or "it counts as it was released"
+        reason = reasons.get(exercise, "the answer is another one")
+        return rule if rule and reason == score_changes.OTHER_WEIGHTS else f"{reason}. {rule}" if rule else reason
+
+    return why
+
+
 def _of_mark(
-    student: str, old: Mark | None, new: Mark | None, reasons: dict[str, str], extension: timedelta | None
+    student: str, old: Mark | None, new: Mark | None, why: Callable[[str], str], extension: timedelta | None
 ) -> Iterator[Change]:
     scores, new_scores = (mark.shown.scores if mark else {} for mark in (old, new))
     for cell in new_scores | scores:
         exercise = cell.removeprefix(course.CHECK_PREFIX)
         before, after = scores.get(cell, 0.0), new_scores.get(cell, 0.0)
         if before != after:
-            yield Change(student, exercise, before, after, reasons.get(exercise, "the answer is another one"))
+            yield Change(student, exercise, before, after, why(exercise))
     before, after = (mark.shown.late_penalty if mark else 0.0 for mark in (old, new))
     if before != after:
         yield Change(student, PENALTY, before, after, _lateness(new, extension))

@@ -5,6 +5,9 @@ import msgspec
 from .. import course
 from ..report import ExerciseReport, Report
 
+OTHER_WEIGHTS = "the weights of its tests are others"
+"""The reason if no other is found."""
+
 
 def reasons(unit: course.Unit, before: Report | None, now: Report) -> dict[str, str]:
     """Return, by exercise, why its points can differ. before: the last report on the student's work.
@@ -57,4 +60,4 @@ def _reason(before: ExerciseReport | None, now: ExerciseReport) -> str:
         for test in now.tests
         if test.outcome == "failed" and test.points > earned.get(test.name, 0.0)
     ]
-    return "; ".join(changed) or "the weights of its tests are others"
+    return "; ".join(changed) or OTHER_WEIGHTS

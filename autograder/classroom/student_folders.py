@@ -26,7 +26,7 @@ from ..gradebook.deadlines import Deadline
 from ..gradebook.entry import Shown
 from ..gradebook.time_stamp import TIMESTAMP
 from ..report import REPORT_FILE, Report
-from ..reports.graded_notebook import read_report, show_edits, write_report
+from ..reports.graded_notebook import read_report, show_edits, write_report, write_scores
 from ..reports.page_filters import filters
 from . import whole_files
 
@@ -69,9 +69,21 @@ class Autograded:
             **({} if timestamp is None else {TIMESTAMP: timestamp}),
             **pictures.pop(node),
             f"{self._unit}.ipynb": as_file(node),
-            REPORT_FILE: msgspec.json.format(msgspec.json.encode(report)),
+            REPORT_FILE: _as_file(report),
         }
         whole_files.fill(self.folder(student), files, self._mode)
+
+    def reweighted(self, student: str, report: Report) -> Any:
+        """Return the graded notebook as it is on disk, with the points of a report."""
+        node = self.notebook(student)
+        write_scores(node, report)
+        return node
+
+    def replace(self, student: str, node: Any, report: Report) -> None:
+        """Write the notebook and the report of a student's folder again. Raises OSError."""
+        folder = self.folder(student)
+        whole_files.write(folder / f"{self._unit}.ipynb", as_file(node), self._mode)
+        whole_files.write(folder / REPORT_FILE, _as_file(report), self._mode)
 
     def report(self, student: str) -> Report | None:
         """Return the report of the last grading; None unless the graded notebook is next to it."""
@@ -80,6 +92,10 @@ class Autograded:
     def notebook(self, student: str) -> Any:
         """Return the graded notebook as it is on disk."""
         return nbformat.v4.reads((self.folder(student) / f"{self._unit}.ipynb").read_text())
+
+
+def _as_file(report: Report) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(report))
 
 
 def page_path(directory: Any, unit: str, student: str) -> Path:
@@ -129,6 +145,7 @@ class FeedbackPages:
             late_penalty=shown.late_penalty,
             is_time_unresolved=shown.is_time_unresolved,
             deadline=shown.deadline,
+            reweighted=shown.reweighted,
         )
         path = page_path(self._directory, self._unit, student)
         whole_files.fill(path.parent, {path.name: page.encode()}, self._mode)

@@ -53,6 +53,13 @@ class HandIn:
     """The file's name in the student's folder; None if there is no notebook."""
     note: str = ""
     """A remark to the student: which file is graded, or why none is."""
+    author: str = ""
+    """The member of the student's group whose file it is; empty if it is the student's own."""
+
+    @property
+    def folder(self) -> str:
+        """The name of the student's folder that the file is in."""
+        return self.author or self.student
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,7 @@ class Submissions:
         """Read a submission; notebook and time stamp come from the same opened folder."""
         assert hand_in.notebook is not None
         try:
-            with self._opened(hand_in.student) as folder:
+            with self._opened(hand_in.folder) as folder:
                 return Read(read_in(folder, hand_in.notebook), stamp_in(folder))
         except (OSError, ValueError) as error:
             return Read(unreadable(error), None)
@@ -111,7 +118,7 @@ class Submissions:
         """Return the digest and the time stamp that `read` would return, but much faster."""
         assert hand_in.notebook is not None
         try:
-            with self._opened(hand_in.student) as folder:
+            with self._opened(hand_in.folder) as folder:
                 return digest_in(folder, hand_in.notebook), stamp_in(folder)
         except (OSError, ValueError):
             return "", None

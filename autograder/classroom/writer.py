@@ -20,14 +20,23 @@ from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.course_directory import CourseProblem
 from ..gradebook.entry import Entry
 from ..gradebook.records import Attempt, provenance_of
+from ..gradebook.reweights import as_graded, reweighted
 from ..pool.requests import Device, in_utf8
-from ..report import Report
+from ..report import REPORT_FILE, Report
 from .assignment import Assignment
 from .batch import GradedSubmission
 from .score_changes import with_reasons
 from .student_folders import Autograded, FeedbackPages, page_path
 from .submissions import HandIn
 
+Updates = tuple[str, ...]
+"""Names of what was changed of a mark without grading its submission again."""
+_POINTS: Updates = ("points",)
+_LATE_PENALTY: Updates = ("late penalty",)
+_NO_FILES = (
+    "an exercise counts other points now, and this student's files in autograded/ are missing or damaged. Put back the "
+    "submission, and grade again."
+)
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """Errors of the disk, not of one student's folders."""
 _NO_ATTEMPT = {"damaged", "unreadable"}
@@ -59,54 +68,76 @@ class Writer:
         """Return the path of a student's feedback page."""
         return page_path(self._work.directory, self._work.unit.name, student)
 
-    def leave_alone(self, hand_in: HandIn) -> tuple[Report, bool] | None:
+    def leave_alone(self, hand_in: HandIn) -> tuple[Report, Updates] | None:
         """Keep the grade of a submission if nothing that decides it has changed; return None if it has to be graded.
 
-        Update its late penalty and feedback page. Return the report, and whether the penalty has changed.
+        Update its points, its late penalty and the feedback page. Return the report and the names of what has changed.
         """
         try:
             entry = self._gradebook.entry(hand_in.student)
             report = self._autograded.report(hand_in.student)
             if entry is None or report is None or not self._stands(hand_in, entry, report):
                 return None
-            return report, self._update(hand_in.student, entry)
+            updates = self._update(hand_in.student, entry, report)
+            return reweighted(report, self._gradebook.rules), updates
         except Exception as error:
             self._gradebook.rollback()
             if _affects_everyone(error):
                 raise
             return None  # the files are damaged: grade the submission and write them again
 
-    def update(self, student: str) -> bool:
-        """Update a student's late penalty and feedback page, although the submission may be missing now.
+    def update(self, student: str) -> tuple[Updates, str]:
+        """Update a student's points, late penalty and feedback page, although the submission may be missing now.
 
-        A grade that the autograder did not give is left alone. Return whether the penalty has changed.
+        A grade that the autograder did not give is left alone. Return the names of what has changed, and why points
+        could not be changed; empty if they could.
         """
         entry = self._gradebook.entry(student)
         if entry is None or entry.provenance is None:
-            return False
+            return (), ""
         try:
-            return self._update(student, entry)
+            return self._update(student, entry, self._autograded.report(student)), ""
         except Exception as error:
             self._gradebook.rollback()
             if _affects_everyone(error):
                 raise
         entry = self._gradebook.entry(student)  # the graded notebook is damaged or missing: there can be no new page
-        is_penalty_new = entry is not None and self._gradebook.penalise(entry)
+        assert entry is not None
+        if entry.reweight():
+            self._gradebook.rollback()
+            return (), _NO_FILES
+        updates = _LATE_PENALTY if self._gradebook.penalise(entry) else ()
         self._gradebook.commit()
-        return is_penalty_new
+        return updates, ""
 
-    def _update(self, student: str, entry: Entry) -> bool:
-        is_penalty_new = self._gradebook.penalise(entry)
+    def _update(self, student: str, entry: Entry, report: Report | None) -> Updates:
+        updates = _POINTS if self._reweight(student, entry, report) else ()
+        updates += _LATE_PENALTY if self._gradebook.penalise(entry) else ()
         provenance = entry.provenance
         assert provenance is not None
         shown = entry.shown()
-        if is_penalty_new or provenance.page != shown.digest or not self.page(student).is_file():
+        if updates or provenance.page != shown.digest or not self.page(student).is_file():
             node = self._autograded.notebook(student)
             if self._pages is not None:
                 self._pages.put(student, node, shown)
             entry.put_provenance(replace(provenance, page=shown.digest))
             self._gradebook.commit()
-        return is_penalty_new
+        return updates
+
+    def _reweight(self, student: str, entry: Entry, report: Report | None) -> bool:
+        """Count the points of a mark by the rules as they are now; return whether that changes anything."""
+        is_rule_new = entry.reweight()
+        if report is None:
+            if is_rule_new:
+                raise FileNotFoundError(REPORT_FILE)
+            return False
+        counted = reweighted(report, self._gradebook.rules)
+        if counted != report:
+            node = self._autograded.reweighted(student, counted)
+            entry.put(node, counted)
+            if self._pages is not None:
+                self._autograded.replace(student, node, counted)
+        return is_rule_new or counted != report
 
     def record(self, marked: GradedSubmission) -> str:
         """Record the grade of one submission; return what went wrong, or an empty string.
@@ -133,10 +164,12 @@ class Writer:
     def _record(self, marked: GradedSubmission) -> None:
         student = marked.hand_in.student
         report = msgspec.structs.replace(marked.report, kit=self._kit)  # a report without a run has no digest
-        report = with_reasons(self._autograded.report(student), report)
+        before = self._autograded.report(student)
+        report = reweighted(with_reasons(before and as_graded(before), report), self._gradebook.rules)
         node = self._autograded.marked(marked.content, report)
         entry = self._gradebook.entry(student) or self._gradebook.new_entry(student)
         entry.put(node, report)
+        entry.reweight()
         entry.put_time(self._gradebook.stamp_format.read(marked.stamp), report.submission)
         self._gradebook.penalise(entry)
         shown = entry.shown()
@@ -171,7 +204,7 @@ class Writer:
                     origin.kit == self._kit
                     # No torch was needed, or it was any build of this version.
                     and origin.torch.partition("+")[0] in ("", version("torch").partition("+")[0])
-                    and report.notebook == f"{hand_in.student}/{self._work.unit.name}/{in_utf8(hand_in.notebook)}"
+                    and report.notebook == f"{hand_in.folder}/{self._work.unit.name}/{in_utf8(hand_in.notebook)}"
                 )
             )
             and (required.require not in ("A", "B") or origin.isolation == required.require)

@@ -24,12 +24,23 @@ _MODULES = {
     "matrix": "authoring",
     "new-course": "classroom",
     "new-exercise": "authoring",
+    "remove-exercise": "authoring",
     "report": "classroom",
+    "reweight": "reweight",
     "serve": "serve",
     "slides": "slides",
     "upgrade-course": "classroom",
 }
 """The module of each command."""
+
+
+_PATHS = (
+    "Learn: open a notebook in `release/`; `docs/student.md` helps.",
+    "Teach: `autograder new-course DIR` makes the folder of a class; go on with `docs/instructor.md`.",
+    "Write tests: `autograder new-exercise UNIT NAME` begins an exercise; go on with `CONTRIBUTING.md`.",
+    "`docs/troubleshooting.md` explains every message.",
+)
+"""The ways into the repository, below the help."""
 
 
 def _print_version(is_wanted: bool) -> None:
@@ -49,8 +60,7 @@ def about(
 def app(commands: Iterable[str] = tuple(_MODULES)) -> typer.Typer:
     """Return the typer application with these commands."""
     application = typer.Typer(
-        epilog="To learn: open a notebook in release/ (docs/student.md). To teach: `autograder new-course DIR`, then "
-        "docs/instructor.md. To change the course: CONTRIBUTING.md. docs/troubleshooting.md explains each message.",
+        epilog="\n\n".join(_PATHS),
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

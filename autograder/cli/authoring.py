@@ -1,4 +1,4 @@
-"""`autograder build`, `matrix` and `new-exercise`: the commands for a course's author."""
+"""`autograder build`, `matrix`, `new-exercise` and `remove-exercise`: the commands for a course's author."""
 
 from contextlib import ExitStack
 from functools import cache
@@ -70,6 +70,21 @@ def new_exercise(
     files = begin(unit, name, of_a_class=of_a_class)
     instruction = f"Write what stands behind each `{MARK}`; `autograder build {unit}` says what is left."
     print_lines([*map(relative_path, files), instruction])
+
+
+def remove_exercise(
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="The exercise's unit.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The exercise, as its function or class is called.")],
+) -> None:
+    """Remove an exercise that no class has, and name all other lines that mention it."""
+    from ..build.remove_exercise import remove_exercise as remove
+
+    removal = remove(unit, name)
+    print_lines([f"changed  {relative_path(path)}" for path in removal.changed])
+    print_lines([f"deleted  {relative_path(path)}" for path in removal.deleted])
+    if removal.mentions:
+        print_lines([f"`{name}` is still mentioned, by file and line:", *removal.mentions])
+    print_lines(["Run `autograder build`, which writes source/ and release/."])
 
 
 def matrix(

@@ -100,7 +100,9 @@ def describe_run(preview: Preview) -> str:
     """Return a sentence with the numbers of submissions that a run would grade and leave alone."""
     submitted = [row for row in preview.rows if row.report.status != "not_submitted"]
     graded = sum(row.is_new for row in submitted)
-    return f"Would be graded: {graded}. Would be left alone: {len(submitted) - graded}."
+    counted = sum("points" in row.updates for row in preview.rows)
+    again = f" Other points or maximum, without grading again: {counted}." if counted else ""
+    return f"Would be graded: {graded}. Would be left alone: {len(submitted) - graded}.{again}"
 
 
 def _exercise(change: Change) -> str:
@@ -189,7 +191,7 @@ class StudentLine(msgspec.Struct, frozen=True):
     time_stamp: str = ""
     """Text of the time stamp if it does not determine a time; else empty."""
     updates: list[str] = []
-    """Changes by this run to a submission that it did not grade again: `late penalty`, `roster entry`."""
+    """Changes by this run to a submission that it did not grade again: `points`, `late penalty`, `roster entry`."""
     extension_seconds: float = 0.0
     """Time from the unit's due date to the student's own."""
     late_days_left: int | None = None

@@ -22,8 +22,12 @@ from rich.text import Text
 from ..course.notebook import printable_lines
 from ..errors import UserError
 
-OUR_FAULT, REFUSED, TOO_LOW = 1, 2, 3
-"""Exit statuses: a fault of ours, nothing done, a grade below the limit."""
+OUR_FAULT = 1
+"""The run is complete, but a file could not be read, or something was not graded or recorded."""
+REFUSED = 2
+"""Nothing could be done, or the run ended early; an error message says why."""
+TOO_LOW = 3
+"""`mark` only: everything has a result, and a notebook is below `--fail-under`."""
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _MOST_NAMED = 20
 

@@ -28,6 +28,9 @@ def extend(
     csv_file: Annotated[
         Path | None, path_option("FILE", "A table with the columns student, and until or by.", "--csv")
     ] = None,
+    group: Annotated[
+        str, typer.Option(metavar="NAME", help="All students in this group, by the roster's column group.")
+    ] = "",
     remove: Annotated[bool, typer.Option("--remove", help="Take the students' extensions back.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="Print the unit's extensions, and change nothing.")] = False,
     roster: RosterFile = None,
@@ -38,16 +41,17 @@ def extend(
     root = class_folder(course_folder).resolve()
     names = list(dict.fromkeys(students or ()))
     ways = [bool(until or by), csv_file is not None, remove, list_all]
-    if sum(ways) != 1 or bool(names) == bool(csv_file or list_all):
+    if sum(ways) != 1 or bool(names or group) == bool(csv_file or list_all):
         fail(
             f"Give students and a date, `autograder extend {unit} STUDENT... --until DATE` or `--by TIME`; or one of "
-            "`--csv FILE`, `STUDENT... --remove` and `--list`."
+            "`--csv FILE`, `STUDENT... --remove` and `--list`. `--group NAME` gives the students of a group."
         )
     from ..gradebook.extensions import Extensions, Request
     from ..gradebook.lateness import exactly
 
     course.unit(unit, root)
     extensions = Extensions(root, unit, roster, id_column)
+    names = list(dict.fromkeys([*names, *(extensions.members(group) if group else ())]))
     due = extensions.due
     if list_all:
         lines = (f"{student}  {due.in_zone(by)}  {exactly(by)}" for student, by in extensions.given.items())

@@ -47,7 +47,10 @@ def grade(
     id_column: IdColumn = None,
     section: Section = None,
     markers: Annotated[
-        int, typer.Option("--markers", "--workers", min=1, help="Marking processes side by side.")
+        int,
+        typer.Option(
+            "--markers", "--workers", min=1, show_default="one a processor", help="Grading processes side by side."
+        ),
     ] = grading_pool.processor_count(),
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose grades would change.")] = False,
@@ -132,7 +135,7 @@ def _summary(result: "ClassResult", class_report: str) -> Iterator[str]:
     if unchanged := sum(not row.is_new and not row.updates for row in result.rows):
         yield f"Unchanged since they were graded, and left alone: {unchanged}. `--regrade` grades them again."
     if updated := sum(bool(row.updates) for row in result.rows):
-        yield f"Late penalty or roster entry changed, without grading again: {updated}."
+        yield f"Points, late penalty or roster entry changed, without grading again: {updated}."
     if waiting := result.marks.waiting:
         yield f"Answers for a person to read, in formgrader: {waiting}. Until then they count 0."
     for unit, students in result.outdated.items():

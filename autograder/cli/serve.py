@@ -45,7 +45,13 @@ def serve(
     id_column: IdColumn = None,
     markers: Annotated[
         int,
-        typer.Option("--markers", "--workers", min=1, help="Marking processes, one more than may hang at once."),
+        typer.Option(
+            "--markers",
+            "--workers",
+            min=1,
+            show_default=f"one more than processors, at most {_MOST_PROCESSORS + 1}",
+            help="Grading processes, one more than may hang at once.",
+        ),
     ] = min(grading_pool.processor_count(), _MOST_PROCESSORS) + 1,
     port: Annotated[
         int | None,

@@ -124,7 +124,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         questions = {name for name in work.unit.points if not name.startswith(course.CHECK_PREFIX)}
         digest = content.unit_digest(self._unit, work.root)
         self._terms = Terms(self._unit, digest, "cuda" if self._is_gpu else "cpu", settings)
-        self._expected = Expected(work.unit, self._terms, frozenset(questions))
+        self._expected = Expected(course.unit(self._unit, work.root), self._terms, frozenset(questions))
         self._queue = WorkQueue(self._hand_ins)
         self._workers: dict[str, ClusterWorker] = {}
         self._validated: list[ClusterWorker] = []
@@ -267,7 +267,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
 
     def _record(self, worker: ClusterWorker, hand_in: HandIn, read: Read, report: Report) -> None:
         """Add a report, with what no worker knows: whose submission it is, and the note on its file."""
-        name = in_utf8(f"{hand_in.student}/{self._unit}/{hand_in.notebook}")
+        name = in_utf8(f"{hand_in.folder}/{self._unit}/{hand_in.notebook}")
         report = msgspec.structs.replace(report, notebook=name, message=joined(hand_in.note, report.message))
         worker.graded += 1
         self.results.append(GradedSubmission(hand_in, read.file.content, report, read.stamp))

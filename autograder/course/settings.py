@@ -26,7 +26,9 @@ class Isolation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The isolation of submissions. `sandbox.isolation` describes the levels."""
 
     require: Literal["A", "B", "best", "none"] = "best"
+    """The level without which nothing is graded; best: A where it is available, otherwise B."""
     trust_submissions: bool = False
+    """True if submissions run without isolation where no level is available, or if none is required."""
 
 
 class HandingIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,12 +9,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from nbgrader import utils
 from nbgrader.api import Assignment, Base, Gradebook, MissingEntry, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import Column, MetaData, String, Table, inspect, select
 from sqlalchemy.orm import Session
 
 from .. import course
-from . import database, entry, lateness, records
+from . import database, entry, lateness, records, reweights
 from .clean_notebook import released
 from .course_directory import CourseProblem, first_error, nbgrader_api
 from .database import Database
@@ -23,6 +24,7 @@ from .entry import Entry
 from .lateness import LatePenalties
 from .marks import UnitMarks, unit_marks
 from .records import Attempt, Record, Try
+from .reweights import Rules
 from .roster import Enrolled
 from .time_stamp import StampFormat
 
@@ -66,8 +68,11 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         self.stamp_format = StampFormat.of_course(directory)
         self.deadlines = Deadlines.of_course(directory)
         records.METADATA.create_all(self._gradebook.engine)
+        self.rules: Rules = reweights.of_unit(self._session, unit)
+        """Rules for exercises that count other points than they were released with."""
         if not self._holds_the_unit():
             self._put_unit()
+            self._put_points()
         cells = entry.find_cells(self._session, unit)
         assert cells is not None
         self._cells = cells
@@ -124,6 +129,16 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         )
         return late | {student for (student,) in penalised}
 
+    def counted_otherwise(self) -> set[str]:
+        """Return the students with a recorded grade whose points do not count by the present rules yet."""
+        rows = (
+            self._session.query(SubmittedAssignment.student_id, SubmittedNotebook.id)
+            .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+            .filter(SubmittedNotebook.notebook_id == self._cells.notebook)
+        )
+        counted = records.all_counted(self._session)
+        return {student for student, notebook in rows if not entry.counts_by(counted.get(notebook), self._cells)}
+
     def penalise(self, entry: Entry) -> bool:
         """Set an entry's late penalty as nbgrader's plugin computes it now; return whether that changes the points."""
         return entry.penalise(self._late_penalties)
@@ -179,23 +194,43 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         self.close()
 
     def _holds_the_unit(self) -> bool:
-        """Return whether the gradebook has the unit's cells as they are released, with their points and texts."""
+        """Return whether the gradebook has the unit's cells as they are released, with the points that they count."""
         try:
             held = self._gradebook.find_notebook(self._unit, self._unit)
         except MissingEntry:
             return False
-        cells = [cell for cell in released(self._unit, self._root).cells if "nbgrader" in cell.metadata]
-        about = {cell.metadata["nbgrader"]["grade_id"]: (cell, cell.metadata["nbgrader"]) for cell in cells}
+        about = {its["grade_id"]: (cell, its) for cell, its in self._cells_with_points()}
         return (
-            {cell.name: cell.max_score for cell in held.grade_cells} == course.unit(self._unit, self._root).points
+            {cell.name: cell.max_score for cell in held.grade_cells}
+            == {name: its["points"] for name, (_, its) in about.items() if its["grade"]}
             and {cell.name for cell in held.solution_cells}
             == {name for name, (_, its) in about.items() if its["solution"]}
             and {cell.name: (cell.cell_type, cell.source, cell.checksum) for cell in held.source_cells}
             == {name: (cell.cell_type, cell.source, its["checksum"]) for name, (cell, its) in about.items()}
         )
 
+    def _put_points(self) -> None:
+        """Give exercises the points that they count, even if there are submissions."""
+        held = self._gradebook.find_notebook(self._unit, self._unit)
+        cells, sources = ({cell.name: cell for cell in kind} for kind in (held.grade_cells, held.source_cells))
+        for _, about in self._cells_with_points():
+            if about["grade"]:
+                name = about["grade_id"]
+                cells[name].max_score, sources[name].checksum = about["points"], about["checksum"]
+        self.commit()
+
+    def _cells_with_points(self) -> Iterator[tuple[Any, Any]]:
+        """Yield the released cells that nbgrader knows, each with its metadata and the points that it counts."""
+        points = reweights.reweighted_unit(course.unit(self._unit, self._root), self.rules).points
+        for cell in released(self._unit, self._root).cells:
+            if about := cell.metadata.get("nbgrader"):
+                if about["grade"] and about["points"] != points[about["grade_id"]]:
+                    about["points"] = points[about["grade_id"]]
+                    about["checksum"] = utils.compute_checksum(cell)  # nbgrader's has the points in it
+                yield cell, about
+
     def _put_unit(self) -> None:
-        """Put the unit's cells and points into the gradebook; changed points too, even if there are submissions."""
+        """Put the unit's cells into the gradebook, even if there are submissions."""
         self.commit()
         with tempfile.TemporaryDirectory() as nowhere:  # `build` makes release/; only the gradebook is needed here
             source = course.units_root(self._root) / course.SOURCE

@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from .. import course
 from ..report import Report
-from . import extensions, records
+from . import extensions, records, reweights
 from .deadlines import Deadline, Deadlines
 from .lateness import LateDays, LatePenalties, is_past_due, lateness, record_time
 from .records import Provenance
@@ -43,6 +43,8 @@ class Cells:
     """Names of the solution cells, by id."""
     points: dict[str, float]
     """Maximum scores of the grade cells, by name."""
+    rules: reweights.Rules
+    """Rules for exercises that count other points than they were released with."""
 
 
 class Shown(msgspec.Struct):
@@ -62,6 +64,8 @@ class Shown(msgspec.Struct):
     """True if the due date with the student's extension has passed: the page then shows the edits of repairs."""
     deadline: Deadline = Deadline()
     """The student's due date, and the delay of the submission."""
+    reweighted: list[str] = []
+    """Sentences on exercises that count other points than they were released with."""
 
     @property
     def score(self) -> float:
@@ -152,6 +156,19 @@ class Entry:
                 unchanged = about.get("checksum") == utils.compute_checksum(cell)
                 self._comments[about["grade_id"]].auto_comment = "No response." if unchanged else None
 
+    def reweight(self) -> bool:
+        """Count the scores that people gave by the rules; return whether another rule counts than the last time."""
+        rules, text = self._cells.rules, records.counted(self._session, self.id)
+        before, counted = _counted(text), dict[str, reweights.CountedScore]()
+        for name in sorted({*before, *rules}):
+            if grade := self._grades.get(course.CHECK_PREFIX + name):
+                score, record = reweights.count_by_hand(grade.manual_score, before.get(name), rules.get(name))
+                grade.manual_score = score
+                counted |= {name: record} if record else {}
+        if counted != before:
+            records.put_counted(self._session, self.id, msgspec.json.encode(counted).decode() if counted else None)
+        return not counts_by(text, self._cells)
+
     def penalise(self, penalties: LatePenalties) -> bool:
         """Set the penalty for late submission as it is now; return whether that changes the points."""
         before, penalty = self.shown().late_penalty, self.penalty(penalties)
@@ -177,7 +194,18 @@ class Entry:
             [name for name, grade in self._grades.items() if is_blank(name, grade)],
             is_past_due(self._submission),
             self._deadline(),
+            [rule.sentence(exercise) for exercise, rule in self._cells.rules.items()],
         )
+
+
+def counts_by(scores: str | None, cells: Cells) -> bool:
+    """Return whether a submission counts by the rules of the unit. scores: its record, see `records.counted`."""
+    rules = {name: rule for name, rule in cells.rules.items() if course.CHECK_PREFIX + name in cells.points}
+    return {name: its.rule for name, its in _counted(scores).items()} == rules
+
+
+def _counted(scores: str | None) -> dict[str, reweights.CountedScore]:
+    return msgspec.json.decode(scores, type=dict[str, reweights.CountedScore]) if scores else {}
 
 
 def find_cells(session: Session, unit: str) -> Cells | None:
@@ -196,6 +224,7 @@ def find_cells(session: Session, unit: str) -> Cells | None:
         {cell.id: cell.name for cell in graded},
         {cell.id: cell.name for cell in answered},
         {cell.name: cell.max_score for cell in graded},
+        reweights.of_unit(session, unit),
     )
 
 
@@ -289,6 +318,12 @@ def unmarked(report: Report) -> Callable[[str], bool]:
 
     nbgrader would give such a cell 0.
     """
-    failed = {course.CHECK_PREFIX + e.name for e in report.exercises if e.status == "grader_error"}
-    nothing = report.status == "grader_error" and not report.exercises
-    return lambda name: name in failed or (nothing and name.startswith(course.CHECK_PREFIX))
+    is_by_rule = {e.name: bool(e.reweighted and e.reweighted.kind != "points") for e in report.exercises}
+    failed = {e.name for e in report.exercises if e.status == "grader_error" and not is_by_rule[e.name]}
+    nothing = report.status == "grader_error" and not reweights.as_graded(report).exercises
+
+    def has_no_mark(cell: str) -> bool:
+        name = cell.removeprefix(course.CHECK_PREFIX)
+        return name != cell and (name in failed or (nothing and not is_by_rule.get(name)))
+
+    return has_no_mark

@@ -85,6 +85,7 @@ class Extensions:
         self._directory = course_directory(root)
         self._database = database.of_directory(self._directory)
         people = class_list(root, roster, id_column)
+        self._roster = people.roster
         self._students = {student.id: student for student in people.roster.students}
         self._known = people.enrolled | set(self._students)
         zone = StampFormat.of_course(self._directory).zone
@@ -114,6 +115,12 @@ class Extensions:
             f"Neither on the roster nor in the gradebook: {_some(unknown)}.{hint} No extension was changed. Correct "
             "the id, or put the student on the roster."
         )
+
+    def members(self, group: str) -> list[str]:
+        """Return the students of a group on the roster. Raises BadExtension if there is no such group."""
+        if members := self._roster.group(group):
+            return members
+        raise BadExtension(f"No student on the roster has `{printable(group)}` in the column `group`.")
 
     def extension(self, student: str, request: Request) -> timedelta:
         """Return the extension that is requested for a student. Raises BadExtension."""

@@ -4,6 +4,8 @@
 - `autograder_unresolved_stamp`: texts of time stamps that determine no time.
 - `autograder_attempt`: when each submitted file was graded (`Attempt`). A row is committed together with the grade, so
   a limit on attempts holds however often grading is stopped and started.
+- `autograder_points_change`: changes of an exercise's points (`PointsChange`).
+- `autograder_counted`: for each submission, the rules by which its points count, and a person's scores before them.
 - `autograder_try`: gradings that `serve` began (`Try`). A row is committed before the grading and removed with its
   grade, so the number of tries is bounded, whatever the submission ends: a worker, the grading process or `serve`.
 """
@@ -60,6 +62,21 @@ class Try:
     """Time at which the grading began, in seconds since 1970."""
 
 
+@dataclass(frozen=True)
+class PointsChange:
+    """A change of an exercise's points, or its undoing."""
+
+    exercise: str
+    kind: str
+    """points, drop, give_full or undo."""
+    points: float
+    """The maximum after the change."""
+    released: float
+    """The maximum before any change."""
+    changed_at: float
+    """In seconds since 1970."""
+
+
 Record = TypeVar("Record", Attempt, Try)
 
 
@@ -79,6 +96,11 @@ def _of_students(name: str, kind: type) -> Table:
 
 _MARKS = _of_notebooks("autograder_mark", *_columns(Provenance))
 _STAMPS = _of_notebooks("autograder_unresolved_stamp", Column("stamp", Text, nullable=False))
+_COUNTED = _of_notebooks("autograder_counted", Column("scores", Text, nullable=False))
+_POINTS_CHANGES = Table(
+    "autograder_points_change", METADATA, Column("id", Integer, primary_key=True), Column("unit", Text, nullable=False),
+    *_columns(PointsChange),
+)  # fmt: skip
 HISTORIES: dict[type, Table] = {
     Attempt: _of_students("autograder_attempt", Attempt),
     Try: _of_students("autograder_try", Try),
@@ -121,6 +143,33 @@ def unresolved_stamps(session: Session) -> dict[str, str]:
 def put_unresolved_stamp(session: Session, notebook: str, stamp: str | None) -> None:
     """Record the text of a time stamp that determines no time; None if there is no such stamp any more."""
     _replace(session, _STAMPS, notebook, None if stamp is None else {"stamp": stamp})
+
+
+def counted(session: Session, notebook: str) -> str | None:
+    """Return, as JSON, the rules by which a submitted notebook's points count; None without rules."""
+    row = _row(session, _COUNTED, notebook)
+    return row[1] if row else None
+
+
+def all_counted(session: Session) -> dict[str, str]:
+    """Return what `counted` returns, of all submitted notebooks with rules, by their ids."""
+    return dict(map(tuple, _rows(session, _COUNTED)))
+
+
+def put_counted(session: Session, notebook: str, scores: str | None) -> None:
+    """Record the rules by which a submitted notebook's points count; None if there are no rules any more."""
+    _replace(session, _COUNTED, notebook, None if scores is None else {"scores": scores})
+
+
+def points_changes(session: Session, unit: str) -> list[PointsChange]:
+    """Return the changes of the points of a unit's exercises, oldest first."""
+    rows = [row for row in _rows(session, _POINTS_CHANGES) if row.unit == unit]
+    return [PointsChange(*values) for _, _, *values in sorted(rows)]
+
+
+def add_points_change(session: Session, unit: str, change: PointsChange) -> None:
+    """Record a change of an exercise's points."""
+    session.execute(_POINTS_CHANGES.insert().values(unit=unit, **asdict(change)))
 
 
 def _row(session: Session, table: Table, notebook: str) -> Any:

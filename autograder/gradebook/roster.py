@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,31 @@ class Roster:
         if names := sorted({name for text in texts.values() for name in self._separated(text)}):
             raise BadRoster(f"The roster has no section `{printable(section)}`. Its sections are: {_some(names)}.")
         raise BadRoster("No student on the roster has a section. Add a column `section` to the roster.")
+
+    def group_of(self, student: str) -> list[str]:
+        """Return the ids of a student's group, the student included; only the student without a group.
+
+        Members of other sections are included.
+        """
+        group = self._group(student)
+        return self._groups[group] if group else [student]
+
+    def group(self, name: str) -> list[str]:
+        """Return the ids of a group's members; none if there is no such group."""
+        return self._groups.get(name.strip(), [])
+
+    @cached_property
+    def _groups(self) -> dict[str, list[str]]:
+        """The members of each group."""
+        groups: dict[str, list[str]] = {}
+        for student in self.lines:
+            if group := self._group(student):
+                groups.setdefault(group, []).append(student)
+        return groups
+
+    def _group(self, student: str) -> str:
+        """Return the group's name; empty without one. Moodle's column Groups divides the class into sections."""
+        return self.value(student, "group") or ("" if self.platform == "Moodle" else self.value(student, "groups"))
 
     def _section_text(self, student: str) -> str:
         return self.value(student, "section") or (self.value(student, "groups") if self.platform == "Moodle" else "")
@@ -199,7 +225,7 @@ _OWN = _Kind(
     last_name=("last_name", "last name", "surname"),
     whole_name=("full name",),
     email=("email", "email address"),
-    more=("lms_user_id", "section"),
+    more=("lms_user_id", "section", "groups"),
     others="lms_user_id",
 )
 _CANVAS = _Kind(
@@ -210,7 +236,8 @@ _CANVAS = _Kind(
     whole_name=("student",),
     email=(),
     more=("integration id", "root account", "section"),
-    others=r".*\(\d+\)|.*\b(current|final) (score|points|grade)( \(.*\))?|.*\boverride (score|grade|status)( \(.*\))?",
+    others=r"groups|.*\(\d+\)"
+    r"|.*\b(current|final) (score|points|grade)( \(.*\))?|.*\boverride (score|grade|status)( \(.*\))?",
 )
 _MOODLE = _Kind(
     "Moodle",

@@ -41,7 +41,7 @@ class MarkedClass:
     roster: Roster
     units: list[UnitMarks]
     handed_in: Mapping[str, frozenset[str]]
-    """The students with a submission on the disk, by unit."""
+    """The students with a submission on the disk, their own or their group's, by unit."""
 
     def status(self, student: str, unit: UnitMarks) -> str:
         """Return the status of the student's grade, or the reason why there is none."""
@@ -81,7 +81,11 @@ def marked_class(
     if section is not None:
         marks = [of_unit.of_students(students) for of_unit in marks]
     handed_in = {
-        unit.unit: frozenset(s for s in students - set(unit.marks) if _has_files(folder / s / unit.unit))
+        unit.unit: frozenset(
+            student
+            for student in students - set(unit.marks)
+            if any(_has_files(folder / member / unit.unit) for member in people.group_of(student))
+        )
         for unit in marks
     }
     return MarkedClass(people, marks, handed_in)

@@ -18,6 +18,7 @@ from ..course.submitted_files import OpenedFolder
 from ..gradebook import lateness, pictures, records
 from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_back
 from ..gradebook.entry import unmarked
+from ..gradebook.reweights import of_class, reweighted
 from ..gradebook.time_stamp import StampFormat, SubmissionTime, stamp_at
 from ..pool.grading_pool import GradingPool
 from ..pool.process import GradingProcess, GradingRefused
@@ -81,6 +82,7 @@ class MarkExercises(NbGraderPreprocessor):
         except GradingRefused:
             pool.end_processes()  # formgrader may run for weeks: new ones find what is missing now
             raise
+        report = reweighted(report, of_class(directory, about["assignment"]))
         write_report(nb, report)
         resources.setdefault("outputs", {})[REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))
         resources["outputs"].update(files)

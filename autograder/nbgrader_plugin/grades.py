@@ -18,7 +18,7 @@ from .. import output_files
 from ..course import settings
 from ..course.folder import FILE
 from ..course.late_penalty import DAY
-from ..gradebook import records
+from ..gradebook import records, reweights
 from ..gradebook.course_directory import CourseProblem
 from ..gradebook.deadlines import Deadlines
 from ..gradebook.entry import is_blank
@@ -72,6 +72,8 @@ class ReadGrades(GetGrades):
             about["is_time_unresolved"] = entry.id in records.unresolved_stamps(gradebook.db)
             days = deadlines.days_of(gradebook.db, about["assignment"], about["student"])
             about["deadline"] = deadlines.of(entry.assignment, days.get(about["student"]))
+            rules = reweights.of_unit(gradebook.db, about["assignment"])
+            about["reweighted"] = [rule.sentence(exercise) for exercise, rule in rules.items()]
             if is_past_due(entry.assignment):
                 show_edits(nb)
         return nb, resources

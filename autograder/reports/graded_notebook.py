@@ -57,15 +57,27 @@ def write_report(notebook: Any, report: Report) -> None:
             continue
         about = cell.metadata.get("nbgrader", {})
         name = cell_name(number, about.get("grade_id", "")) if added_to is None else added_to + ADDED
-        if name in exercises:
-            cell.outputs = grade_cell_outputs(exercises[name])
-        elif about.get("grade"):
-            cell.outputs = [new_output("execute_result", data={"text/plain": "0.0"})]
-        else:
+        if name not in exercises and not about.get("grade"):
             cell.outputs = _outputs(cells[name]) if name in cells else []
+    write_scores(notebook, report)
     if report.message:
         note = f"> **{_TITLES[report.status]}** {escape_markdown(report.message)}"
         notebook.cells.insert(0, new_cell("markdown", NOTE, note))
+
+
+def write_scores(notebook: Any, report: Report) -> None:
+    """Fill the outputs of a notebook's grade cells in place, with the points that count."""
+    exercises = {course.CHECK_PREFIX + exercise.name: exercise for exercise in report.exercises}
+    for cell in notebook.cells:
+        about = cell.metadata.get("nbgrader", {})
+        if cell.cell_type != "code" or not about.get("grade"):
+            continue
+        if exercise := exercises.get(about["grade_id"]):
+            if not (exercise.reweighted and exercise.reweighted.is_added):
+                about["points"] = exercise.max_score  # nbgrader takes no more than this
+            cell.outputs = grade_cell_outputs(exercise)
+        else:
+            cell.outputs = [new_output("execute_result", data={"text/plain": "0.0"})]
 
 
 def _outputs(cell: CellReport) -> list[Any]:

@@ -36,6 +36,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     scratch_megabytes: int
     """For all files together."""
     open_files: int
+    """Files that the worker's process may have open at once."""
     threads: int
     """A worker with more threads is ended."""
 

@@ -237,7 +237,7 @@ class ServedUnit:
             student = hand_in.student
             if hand_in.notebook is None or student in self._in_progress:
                 continue
-            fingerprint = FileFingerprint.of(work.submitted / student / self.name, hand_in.notebook)
+            fingerprint = FileFingerprint.of(work.submitted / hand_in.folder / self.name, hand_in.notebook)
             waiting, waits = self._waiting.get(student, (None, None))
             if self._finished.get(student) == fingerprint or (waiting == fingerprint and waits and not waits.is_over):
                 continue
@@ -259,8 +259,8 @@ class ServedUnit:
             del self._graded[0]
         self._admit_all(work, gradebook, writer, new)
         self._times = gradebook.times()
-        if everything:  # a due date, an extension or the penalty's settings may be new
-            for student in gradebook.late_or_penalised(self._times):
+        if everything:  # a due date, an extension, the penalty's settings or an exercise's points may be new
+            for student in gradebook.late_or_penalised(self._times) | gradebook.counted_otherwise():
                 writer.update(student)
         notices = {student: waits.notice for student, (_, waits) in self._waiting.items()}
         self._pages.update(work, writer.page, self._times, notices)

@@ -1,0 +1,37 @@
+"""Groups: the submission that counts for each member, of all that the members submitted."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from ..course.notebook import printable
+from .submissions import HandIn
+
+
+def of_member(
+    student: str,
+    members: Sequence[str],
+    submission: Callable[[str], HandIn],
+    time: Callable[[HandIn], datetime | None],
+    due: datetime | None,
+) -> HandIn:
+    """Return the submission that counts for a student: the group's latest by the student's due date, else the latest.
+
+    members: everyone in the group, the student included. submission: returns a member's own. time: returns the time of
+    one in UTC; None if it is unknown. A submission of unknown time is in time, and earlier than all others.
+    Of submissions at the same time, the one of the first student by id counts.
+    """
+    submissions = [own for member in sorted(members) if (own := submission(member)).notebook is not None]
+    if not submissions or list(members) == [student]:
+        return submission(student)
+    times = {own.student: time(own) for own in submissions}
+
+    def order(own: HandIn) -> tuple[bool, datetime]:
+        moment = times[own.student]
+        return due is None or moment is None or moment <= due, moment or datetime.min
+
+    best = max(submissions, key=order)  # the first of several
+    if best.student == student:
+        return best
+    note = f"This is your group's submission, by {printable(best.student)}."
+    return replace(best, student=student, author=best.student, note=f"{note} {best.note}".strip())
