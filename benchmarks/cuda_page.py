@@ -54,8 +54,8 @@ def _grades(found: "Found") -> list[str]:
         return lines
     return [
         *lines,
-        f"The table shows {min(_MOST, len(found.differ))} of the {len(found.differ)} known answers with different results."
-        " A result consists of the exercise's status, its points, and the mistakes that the feedback names. "
+        f"The table shows {min(_MOST, len(found.differ))} of the {len(found.differ)} answers with different results. A "
+        "result consists of the exercise's status, its points, and the mistakes that the feedback names. "
         '"No mistake" means that the feedback names none. The answer\'s name says what is wrong with it.',
         "",
         "| unit | exercise | answer | result on the CPU | result on the GPU |",
