@@ -20,7 +20,7 @@ def _head(found: "Found", part: tuple[int, int]) -> list[str]:
         "",
         "`python -m benchmarks.cuda_proof` graded the same notebooks on the CPU and on a GPU, and wrote this page. "
         f"It ran on {found.device} with torch {found.torch}."
-        + (f" It graded part {number} of {of} of the notebooks." if of > 1 else ""),
+        + (f" It graded one in {of} of the notebooks (part {number} of {of})." if of > 1 else ""),
         "",
     ]
     if found.torch.partition("+")[0] != found.pinned:
@@ -47,16 +47,16 @@ def _grades(found: "Found") -> list[str]:
         "",
         f"The results of {len(found.differ)} known answers differ between the two devices. In addition, "
         f"{len(found.of_device)} answers that leave a tensor on the CPU lose more points on the GPU, where they stop "
-        "with an error. These answers are not in the table.",
+        f"with an error. These {len(found.of_device)} answers are not in the table.",
         "",
     ]
     if not found.differ:
         return lines
     return [
         *lines,
-        f"The table shows {min(_MOST, len(found.differ))} of the {len(found.differ)} answers. A result has the status "
-        'of the exercise, its points, and the mistakes that the feedback names. "No mistake" means that the feedback '
-        "names none. The answer's name says what is wrong with it.",
+        f"The table shows {min(_MOST, len(found.differ))} of the {len(found.differ)} answers with different results. A "
+        "result consists of the exercise's status, its points, and the mistakes that the feedback names. "
+        '"No mistake" means that the feedback names none. The answer\'s name says what is wrong with it.',
         "",
         "| unit | exercise | answer | result on the CPU | result on the GPU |",
         "|---|---|---|---|---|",
@@ -71,8 +71,8 @@ def _cases(found: "Found") -> list[str]:
         return [*lines, "Not tried.", ""]
     return [
         *lines,
-        "After each of these submissions, an honest submission was graded. The last column shows what was wrong in the "
-        "results of the two submissions.",
+        "The table lists submissions that misuse the GPU. After each of them, an ordinary submission was graded. "
+        "The last column shows what was wrong in the results of the two submissions.",
         "",
         "| submission | what it tries | wrong result |",
         "|---|---|---|",
