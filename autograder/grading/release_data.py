@@ -19,7 +19,7 @@ from ..student_check.written_values import shorten_steps
 from .machine import parallel_map
 from .public_examples import examples_of
 from .reference_trace import written_traces
-from .release_misconceptions import Signature, released_misconceptions, signatures
+from .release_misconceptions import Signatures, released_misconceptions, signatures
 from .released_steps import NotReleasable
 from .verify_solutions import verify_solutions
 
@@ -72,7 +72,7 @@ def _make(graders: HiddenTests, unit: str, exercises: Sequence[str], *, is_new: 
     made = parallel_map(lambda exercise: examples_of(unit, graders[unit][exercise]), exercises)
     examples = dict(zip(exercises, made, strict=True))
     caches = {exercise: BuildCache("shown", unit, exercise) for exercise in exercises}
-    before = {} if is_new else {name: cache.read(dict[str, Signature]) or {} for name, cache in caches.items()}
+    before = {} if is_new else {name: cache.read(dict[str, Signatures]) or {} for name, cache in caches.items()}
     found = signatures(unit, examples, before)
     for exercise, cache in caches.items():
         cache.write(found[exercise])

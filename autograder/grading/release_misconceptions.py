@@ -1,20 +1,16 @@
-"""Describe by numbers what each misconception does on the examples, so that the student check can diagnose it.
+"""Describe by signatures how each misconception fails the examples, so that the student check can diagnose it.
 
-A misconception is described by its results on the public examples. If these are only errors that its own `raise` makes,
-or equal those of a right answer, it is described by its results on the first other example that it fails. One that
-shows only such errors is left to grading.
+A misconception that only raises errors of its own `raise`, or passes all examples, is left to grading.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 import torch
 
 from .. import catalogue
 from ..course import content
-from ..student_check.mistake_signatures import match, pass_pattern, public_examples, signature
+from ..student_check.mistake_signatures import Signature, is_telling, match
 from ..student_check.run_examples import new_notebook_state, run_examples
 from .machine import parallel_map
 
@@ -23,74 +19,43 @@ MOST_SENTENCES = 4
 _DIGITS = 4
 """Decimals of a released sum; sums are compared with three."""
 
-Rows = list[list[int | float]]
-"""Checksums, which are whole numbers, and sums."""
-
-
-class Signature(msgspec.Struct):
-    """The results of a misconception on the examples."""
-
-    passes: str
-    """The pattern of all examples that it passes."""
-    shows: Rows
-    at: int | None = None
-    """The number of the example that `shows` describes; None for the public ones."""
-    is_known: bool = True
-    """False if it cannot be distinguished from a right answer, or shows only errors of its own `raise`."""
+Signatures = dict[int, Signature]
+"""The signatures of the examples that a misconception fails, by number; empty if it is left to grading."""
 
 
 def signatures(
-    unit: str, exercises: Mapping[str, Mapping[str, Any]], before: Mapping[str, Mapping[str, Signature]]
-) -> dict[str, dict[str, Signature]]:
+    unit: str, exercises: Mapping[str, Mapping[str, Any]], before: Mapping[str, Mapping[str, Signatures]]
+) -> dict[str, dict[str, Signatures]]:
     """Return the signatures of the misconceptions in some exercises, by exercise and code. Raises ProcessLost.
 
     exercises: the released examples, by exercise. before: cached signatures, which are not computed again.
     """
-    right = [*catalogue.solutions(unit).values(), *catalogue.right_answers(unit).values()]
-    right = [answer for answer in right if answer.exercise in exercises]
-    rows = parallel_map(
-        lambda answer: _rows_of(unit, answer, public_examples(exercises[answer.exercise]["examples"])), right
-    )
-    right_rows: dict[str, list[Rows]] = {exercise: [] for exercise in exercises}
-    for answer, its_rows in zip(right, rows, strict=True):
-        right_rows[answer.exercise].append(its_rows)
     wrong = [(exercise, one, one.source()) for exercise in exercises for one in _misconceptions(unit, exercise)]
     new = [(exercise, one) for exercise, one, code in wrong if code not in before.get(exercise, {})]
-
-    @cache
-    def solution_rows(exercise: str, number: int) -> Rows:
-        return _rows_of(unit, catalogue.solutions(unit)[exercise], [exercises[exercise]["examples"][number]])
-
-    def signature(item: tuple[str, catalogue.Candidate]) -> Signature:
-        exercise, one = item
-        return _signature(unit, one, exercises[exercise], right_rows[exercise], partial(solution_rows, exercise))
-
-    computed = iter(parallel_map(signature, new))
-    found: dict[str, dict[str, Signature]] = {exercise: {} for exercise in exercises}
+    computed = iter(parallel_map(lambda item: _signatures(unit, item[1], exercises[item[0]]), new))
+    found: dict[str, dict[str, Signatures]] = {exercise: {} for exercise in exercises}
     for exercise, _, code in wrong:
         cached = before.get(exercise, {})
         found[exercise][code] = cached[code] if code in cached else next(computed)
     return found
 
 
-def released_misconceptions(unit: str, exercise: str, found: Mapping[str, Signature]) -> list[dict[str, Any]]:
+def released_misconceptions(unit: str, exercise: str, found: Mapping[str, Signatures]) -> list[dict[str, Any]]:
     """Return the misconceptions of an exercise as JSON, grouped if the student check cannot tell them apart."""
-    groups: list[dict[str, Any]] = []
+    groups: list[tuple[list[str], Signatures]] = []
     for one in _misconceptions(unit, exercise):
-        signature = found[one.source()]
-        if not signature.is_known:
+        shows = found[one.source()]
+        if not shows:
             continue
-        at = {} if signature.at is None else {"at": signature.at}
-        written = {"passes": signature.passes, "shows": signature.shows, **at}
-        group = next((other for other in groups if _is_same(other, written)), None)
-        if group is None:
-            groups.append({"sentences": [one.sentence], **written})
-        elif one.sentence not in group["sentences"]:  # else it is a variant of the same misconception
-            group["sentences"].append(one.sentence)
+        sentences = next((sentences for sentences, other in groups if _is_same(other, shows)), None)
+        if sentences is None:
+            groups.append(([one.sentence], shows))
+        elif one.sentence not in sentences:  # else it is a variant of the same misconception
+            sentences.append(one.sentence)
     return [
-        {**group, "shows": [[n if isinstance(n, int) else round(n, _DIGITS) for n in row] for row in group["shows"]]}
-        for group in groups
-        if len(group["sentences"]) <= MOST_SENTENCES
+        {"sentences": sentences, "shows": {str(number): _rounded(one) for number, one in shows.items()}}
+        for sentences, shows in groups
+        if len(sentences) <= MOST_SENTENCES
     ]
 
 
@@ -100,58 +65,32 @@ def _misconceptions(unit: str, exercise: str) -> list[catalogue.Candidate]:
     return [one for one in known if one.exercise == exercise and one.caught_by != catalogue.FORBIDDEN]
 
 
-def _signature(
-    unit: str,
-    answer: catalogue.Candidate,
-    released: Mapping[str, Any],
-    right_rows: Sequence[Rows],
-    solution_rows: Callable[[int], Rows],
-) -> Signature:
-    """right_rows: of right answers on the public examples. solution_rows: of the solution on a numbered example."""
-    names, examples = _names(unit, answer), released["examples"]
+def _signatures(unit: str, answer: catalogue.Candidate, released: Mapping[str, Any]) -> Signatures:
+    """Return the signatures, with sums in float64 if the code allows it: all machines then give the same digits."""
+    found, exact = (_run(unit, answer, released, dtype) for dtype in (None, torch.float64))
+    if not any(map(is_telling, found.values())):
+        return {}
+    return {number: _exact(one, exact.get(number, one)) for number, one in found.items()}
+
+
+def _run(unit: str, answer: catalogue.Candidate, released: Mapping[str, Any], dtype: torch.dtype | None) -> Signatures:
+    names = {**content.solutions(unit), answer.exercise: answer.anew().answer}
     with new_notebook_state():
         # Forbidden libraries fail no example.
-        tried = run_examples(names, answer.exercise, {"points": 1, **released, "forbids": ()}, []).tried
-    passed = [not one.problem for one in tried]
-    # The rows follow with the same names, as in the student check: code may remember earlier calls.
-    signature = Signature(pass_pattern(examples, passed), _rows(names, public_examples(examples)))
-    if _has_numbers(signature.shows) and not any(match(signature.shows, rows) for rows in right_rows):
-        return signature
-    for number, (example, is_passed) in enumerate(zip(examples, passed, strict=True)):
-        if pass_pattern([example], [is_passed]) == "0" and not example.get("public", True):
-            rows = _rows(names, [example])
-            if _has_numbers(rows) and not match(rows, solution_rows(number)):
-                return Signature(signature.passes, rows, number)
-    signature.is_known = False
-    return signature
+        found = run_examples(names, answer.exercise, {"points": 1, **released, "forbids": ()}, [], dtype)
+    return {} if found.is_late else found.signatures
 
 
-def _names(unit: str, answer: catalogue.Candidate) -> dict[str, Any]:
-    return {**content.solutions(unit), answer.exercise: answer.anew().answer}
+def _exact(signature: Signature, exact: Signature) -> Signature:
+    """Return the signature in float32, with the sums of the one in float64."""
+    # The checksums are the student's.
+    return exact if match(signature, exact) else signature
 
 
-def _rows_of(unit: str, answer: catalogue.Candidate, examples: list[Any]) -> Rows:
-    return _rows(_names(unit, answer), examples)
+def _rounded(signature: Signature) -> Signature:
+    return [number if isinstance(number, int) else round(number, _DIGITS) for number in signature]
 
 
-def _rows(names: dict[str, Any], examples: list[Any]) -> Rows:
-    """Return the results on the examples, in float64 if the code allows it: all machines then give the same digits."""
-    rows, exact_rows = signature(names, examples), signature(names, examples, torch.float64)
-    return [_exact(row, exact) for row, exact in zip(rows, exact_rows, strict=True)]
-
-
-def _exact(row: list[float], exact: list[float]) -> list[float]:
-    """Return the row of float32 results, with the sums of the float64 results."""
-    # The checksums hold the dtypes, which must be the student's.
-    sums = [mine if isinstance(mine, int) else other for mine, other in zip(row, exact, strict=False)]
-    return sums if match([row], [sums]) else row
-
-
-def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def _is_same(one: Signatures, other: Signatures) -> bool:
     """Return whether the student check cannot tell two misconceptions apart."""
-    return all(one.get(name) == other.get(name) for name in ("passes", "at")) and match(one["shows"], other["shows"])
-
-
-def _has_numbers(rows: Rows) -> bool:
-    """Return whether the rows hold more than errors of code's own `raise`, in which many misconceptions end."""
-    return any(isinstance(number, float) for row in rows for number in row)
+    return one.keys() == other.keys() and all(match(one[number], other[number]) for number in one)
