@@ -2,11 +2,10 @@
 
 A misconception explains a test if both fail it and the answer shows the same there. An answer may differ from a
 misconception where both are right, or have one more mistake. So only the tests that the misconception fails are
-compared. In `divided_by_d_k` with one more mistake in dropout, seven of eight tests that dividing by d_k fails show the
-same, number for number, and the eighth needs dropout.
+compared.
 """
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -38,13 +37,12 @@ class Explanation(Generic[T]):
         return self.tests < other.tests or (self.tests == other.tests and len(self.others) > len(other.others))
 
 
-def explain(every: Sequence[Explanation[T]], failed: Collection[Hashable]) -> list[Explanation[T]]:
+def explain(every: Sequence[Explanation[T]], failed: Set[Hashable]) -> list[Explanation[T]]:
     """Return the one explanation, or the two, of the tests that an answer fails; empty if nothing explains two tests.
 
     Empty also if misconceptions with different sentences may explain the same test: one of them would be wrong.
     every: the explanations by each misconception. failed: the tests that the answer fails.
     """
-    failed = frozenset(failed)
     sound = [one for one in every if one.is_sound and one.tests]
     best = [one for one in sound if not any(map(one.says_less_than, sound))]
 

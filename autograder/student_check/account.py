@@ -52,7 +52,7 @@ class Account:
     box: list[str] = field(default_factory=list)
     """The sentences on common mistakes with the same behaviour, each with what to do instead."""
     box_word: str = "Or"
-    """The word between them: `And` if the code has all of them."""
+    """`And` if the code has all of these mistakes."""
     line_message: str = ""
     """The message on the faulty line, if it is known."""
     asides: list[str] = field(default_factory=list)
@@ -115,16 +115,14 @@ def points_in_words(found: Outcome) -> str:
 
 
 def _box_title(found: Outcome) -> str:
-    """Return the title of the sentences on common mistakes, with the number of examples that these explain."""
-    mistakes, failed = found.mistakes, len(found.failed)
-    if not mistakes.sentences:
-        return ""
-    like = "this" if found.is_explained else f"this in {mistakes.explained} of the {failed} failed examples"
+    """Return the title of the sentences on common mistakes; empty if there are none."""
+    mistakes = found.mistakes
+    part = "" if found.is_explained else f" in {mistakes.explained} of the {len(found.failed)} failed examples"
     if mistakes.are_together:
-        return f"Two common mistakes at once look just like {like}:"
+        return f"Two common mistakes at once look just like this{part}:"
     if len(mistakes.sentences) > 1:
-        return f"Several common mistakes look like {like}; yours may be one of them:"
-    return f"A common mistake looks just like {like}:"
+        return f"Several common mistakes look like this{part}; yours may be one of them:"
+    return f"A common mistake looks just like this{part}:" if mistakes.sentences else ""
 
 
 _ORDER = (OF_VALUE, OF_FORM, OF_COUNTING, OF_DTYPE, OF_WRITING, OF_GRADIENT, OF_DEVICE)

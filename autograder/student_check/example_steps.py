@@ -144,12 +144,11 @@ class StepRunner:
         return call
 
     def _decode(self, plain: Any) -> Any:
-        value = decode_value(plain)
-        return map_nested(value, self._converted) if self._dtype else value
+        def converted(value: Any) -> Any:
+            is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+            return value.to(self._dtype) if is_float else value
 
-    def _converted(self, value: Any) -> Any:
-        is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
-        return value.to(self._dtype) if is_float else value
+        return map_nested(decode_value(plain), converted) if self._dtype else decode_value(plain)
 
     def _without_dropout(self, call: Call) -> Any:
         if call.step["whole"] == "argument":

@@ -31,10 +31,9 @@ class CommonMistakes:
 
 
 def matching_mistakes(signatures: Mapping[int, Signature], mistakes: Sequence[Mapping[str, Any]]) -> CommonMistakes:
-    """Return the common mistakes that explain the failed examples of some code.
+    """Return the common mistakes that explain failed examples. signatures: by the examples' numbers.
 
-    signatures: of the failed examples, by number. mistakes: as released, each with sentences that the examples cannot
-    tell apart, and signatures by number.
+    mistakes: as released, each with the sentences that the examples cannot tell apart.
     """
     every = []
     for mistake in mistakes:
@@ -62,11 +61,6 @@ def signature_of(error: BaseException) -> Signature:
         return [_checksum(f"{kind}: {error}"), 1.0] if has_words else [_checksum(kind)]
     except Exception:  # the answer's own class of tensors, or a list that holds itself
         return [_checksum(kind)]
-
-
-def is_telling(signature: Signature) -> bool:
-    """Return whether a signature is more than an error of the code's own `raise`, in which many mistakes end."""
-    return any(isinstance(number, float) for number in signature)
 
 
 def match(one: Signature, other: Signature) -> bool:
