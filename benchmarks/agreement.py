@@ -16,7 +16,11 @@ from autograder.pool.process import GradingProcess
 from tests.typed import alone
 from tests.unseen import unseen
 
-BOXES = ("A common mistake looks just like this", "Several common mistakes look like this", "But so does")
+BOXES = (
+    "A common mistake looks just like",
+    "Several common mistakes look like",
+    "Two common mistakes at once look just like",
+)
 """Openings of the check's sentences on common mistakes."""
 
 PASSES = ("passed", "withheld")

@@ -19,12 +19,12 @@ same, number for number, and the eighth needs dropout.
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 from ..core.edit_trials import OverLimit, cpu_limit
+from ..core.explanations import Explanation, explain, explained_by
 from ..report import Diagnosis, Mistake
 from .behaviour import Behaviour, Misconception, Question, last_telling_event, question_at
 from .transcript import (
@@ -48,8 +48,6 @@ MOST_SECONDS = 10.0
 that never ends. The longest search that finds a pair takes about 4 s, and twice as many on a busy machine."""
 Pair = tuple[int, int]
 """The numbers of two misconceptions, the lower one first."""
-_LEAST_TESTS, _LEAST_SHARE = 5, 0.6
-"""The tests, and their share, in which an answer must show the same as a misconception if it does not in all."""
 
 
 class Pairs:
@@ -239,62 +237,27 @@ def _with_any(partners: dict[int, set[int]]) -> dict[int, set[int]]:
     return {number: others for number, others in partners.items() if others}
 
 
-@dataclass(frozen=True)
-class _Explanation:
-    misconception: Misconception
-    tests: frozenset[str]
-    """The hidden tests that the misconception fails and in which the answer shows the same."""
-    others: frozenset[str]
-    """The hidden tests that the misconception fails and in which the answer shows something else."""
-
-    @property
-    def sentence(self) -> str:
-        return self.misconception.entry.sentence
-
-    @property
-    def is_sound(self) -> bool:
-        agreed = len(self.tests)
-        return not self.others or (agreed >= _LEAST_TESTS and agreed >= _LEAST_SHARE * (agreed + len(self.others)))
-
-    def says_less_than(self, other: "_Explanation") -> bool:
-        """Return whether another misconception explains the same tests and more, or fits them better."""
-        return self.tests < other.tests or (self.tests == other.tests and len(self.others) > len(other.others))
-
-
 def diagnose_by_tests(
     transcript: Transcript, misconceptions: Sequence[Misconception], advisory_tests: Collection[str]
 ) -> Diagnosis | None:
     """Return the one misconception, or the two, that explain the tests that an answer fails.
 
-    The diagnosis is partial if other tests fail, too. None if nothing explains two tests, or if misconceptions with
-    different sentences may explain the same test: one of them would be wrong. advisory_tests: those of weight 0.
+    The diagnosis is partial if other tests fail, too. None if `core.explanations` finds none certain enough.
+    advisory_tests: those of weight 0.
     """
     shown = {trace.test: trace for trace in transcript if trace.test not in advisory_tests}
     failed = {trace.test for trace in shown.values() if trace.outcome == "failed"}
-    every = list(_explanations(shown, misconceptions))
-    sound = [one for one in every if one.is_sound]
-    best = [one for one in sound if not any(map(one.says_less_than, sound))]
-
-    def is_doubtful(one: _Explanation) -> bool:
-        others = [other for other in every if other.sentence != one.sentence]
-        # The answer may be one of these, with a second mistake that hides it in further tests.
-        rivals = (other for other in others if one.tests <= other.tests and other.others <= failed)
-        return any(rivals) or any(one.tests & other.tests for other in best if other in others)
-
-    certain = [one for one in best if not is_doubtful(one)]
-    by_sentence = {one.sentence: one for one in sorted(certain, key=lambda one: len(one.tests))}
-    found = sorted(by_sentence.values(), key=lambda one: -len(one.tests))[:2]
-    if frozenset[str]().union(*(one.tests for one in found)) != failed:
-        found = [one for one in found if len(one.tests) > 1]
+    found = explain(list(_explanations(shown, misconceptions)), failed)
     if not found:
         return None
     first, *second = (one.misconception.entry for one in found)
-    is_partial = frozenset[str]().union(*(one.tests for one in found)) != failed
     beside = Mistake(second[0].name, second[0].sentence) if second else None
-    return Diagnosis(first.name, first.sentence, beside, is_partial)
+    return Diagnosis(first.name, first.sentence, beside, explained_by(found) != failed)
 
 
-def _explanations(shown: Mapping[str, Trace], misconceptions: Sequence[Misconception]) -> Iterator[_Explanation]:
+def _explanations(
+    shown: Mapping[str, Trace], misconceptions: Sequence[Misconception]
+) -> Iterator[Explanation[Misconception]]:
     for one in misconceptions:
         first = next(iter(one.behaviour.transcript))  # it has run already, and leaves most out
         if first.outcome == "failed" and first.test in shown and not _shows_the_same(one, shown[first.test], first):
@@ -304,7 +267,8 @@ def _explanations(shown: Mapping[str, Trace], misconceptions: Sequence[Misconcep
             continue  # to run one test for each misconception is quick
         wrong = [trace for trace in one.behaviour.transcript if trace.outcome == "failed" and trace.test in shown]
         alike = {trace.test for trace in wrong if _shows_the_same(one, shown[trace.test], trace)}
-        yield _Explanation(one, frozenset(alike), frozenset(trace.test for trace in wrong) - alike)
+        others = frozenset(trace.test for trace in wrong) - alike
+        yield Explanation(one, one.entry.sentence, frozenset(alike), others)
 
 
 def _shows_the_same(one: Misconception, answer: Trace, misconception: Trace) -> bool:

@@ -180,12 +180,17 @@ class Mismatch(AssertionError):
 
     aspect: the wrong aspect of the answer: its value, or another aspect of `core.lost_aspects`. details: input of the
     search for the line that loses the aspect: an argument's number, a parameter's name, or dtypes. May be empty.
+    behaviour: what the student check compares with common mistakes besides the message: a returned value, or words
+    instead of a message with numbers that are chance or free.
     """
 
-    def __init__(self, message: str, aspect: str = OF_VALUE, details: Sequence[str] = ()) -> None:
+    def __init__(
+        self, message: str, aspect: str = OF_VALUE, details: Sequence[str] = (), behaviour: Any = None
+    ) -> None:
         super().__init__(message)
         self.aspect = aspect
         self.details = tuple(details)
+        self.behaviour = behaviour
 
     compared: tuple[Any, Any] | None = None
     """The student's value and the expected one. The student check shows them, hidden tests only to their authors."""

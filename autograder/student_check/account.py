@@ -51,6 +51,8 @@ class Account:
     box_title: str = ""
     box: list[str] = field(default_factory=list)
     """The sentences on common mistakes with the same behaviour, each with what to do instead."""
+    box_word: str = "Or"
+    """`And` if the code has all of these mistakes."""
     line_message: str = ""
     """The message on the faulty line, if it is known."""
     asides: list[str] = field(default_factory=list)
@@ -68,8 +70,8 @@ class Account:
 
     @property
     def short_box(self) -> str:
-        """The box's title and mistakes without what to do instead, because the student may find that first."""
-        return f"{self.box_title} {' Or: '.join(map(_without_fix, self.box))}" if self.box else ""
+        """The title and the mistakes without what to do instead, because the student may find that first."""
+        return f"{self.box_title} {f' {self.box_word}: '.join(map(_without_fix, self.box))}" if self.box else ""
 
 
 def account(found: Outcome, warning: str, module: str) -> Account:
@@ -87,27 +89,20 @@ def account(found: Outcome, warning: str, module: str) -> Account:
             line.problem = _AS_ABOVE
         if line.problem and found.halved and one.example.get("essential"):
             line.problem = halves_the_points(line.problem)
-    box_title, box = "", list(found.mistakes)
-    if box:
-        if found.whole:
-            box_title = f"But so does {'a common mistake' if len(box) == 1 else 'each of these common mistakes'}:"
-        elif len(box) == 1:
-            box_title = "A common mistake looks just like this:"
-        else:
-            box_title = "Several common mistakes look like this; yours may be one of them:"
     asides = [f"Not tried here: {test['statement']}" for test in found.not_tried]
     if found.calls:
         asides.insert(0, calls_forbidden(found.calls))
     if any(line.to_play_with for line in lines):
         asides.append(f"`example` comes with `from {module} import example`.")
     asides.append(_of_hidden_tests(found))
-    repair, is_explained = found.repair_message.splitlines(), bool(found.mistakes or found.line_message)
+    repair, is_explained = found.repair_message.splitlines(), bool(found.line_message or found.is_explained)
     call, searched = f'check("{found.exercise}", ', "repair=True" if repair else ""
     offer = f"Which line? {call}repair=True)" if found.can_be_repaired and not (repair or is_explained) else ""
-    if found.whole and found.has_questions and not box:
+    if found.whole and found.has_questions:
         offer = f'Do you know your own lines? `explain("{found.exercise}")` asks about them.'
     return Account(
-        title, warning, lines, _most_important(found, lines), box_title, box, found.line_message, asides,
+        title, warning, lines, _most_important(found, lines), _box_title(found),
+        list(found.mistakes.sentences), "And" if found.mistakes.are_together else "Or", found.line_message, asides,
         more=f"{call}{', '.join(filter(None, [searched, 'more=True']))})", repair=repair, offer=offer,
     )  # fmt: skip
 
@@ -117,6 +112,17 @@ def points_in_words(found: Outcome) -> str:
     if found.tried_points == found.points or found.missing:
         return f"{found.earned:g} of {found.points:g} points"
     return f"{found.earned:g} of the {found.tried_points:g} points that are tried here, of {found.points:g}"
+
+
+def _box_title(found: Outcome) -> str:
+    """Return the title of the sentences on common mistakes; empty if there are none."""
+    mistakes = found.mistakes
+    part = "" if found.is_explained else f" in {mistakes.explained} of the {len(found.failed)} failed examples"
+    if mistakes.are_together:
+        return f"Two common mistakes at once look just like this{part}:"
+    if len(mistakes.sentences) > 1:
+        return f"Several common mistakes look like this{part}; yours may be one of them:"
+    return f"A common mistake looks just like this{part}:" if mistakes.sentences else ""
 
 
 _ORDER = (OF_VALUE, OF_FORM, OF_COUNTING, OF_DTYPE, OF_WRITING, OF_GRADIENT, OF_DEVICE)
@@ -280,7 +286,7 @@ def _row(found: Outcome) -> tuple[str, str, str]:
     said = found.missing or ("passes" if found.whole else f"{right} of {len(found.tried)} examples pass")
     if found.calls:
         said = f"calls {' and '.join(found.calls)}"
-    elif found.mistakes:
-        said += ", but so does a mistake" if found.whole else ", a common mistake"
+    elif found.mistakes.sentences:
+        said += ", a common mistake"
     score = f"{found.earned:g} of {found.tried_points:g}"
     return found.exercise, said, score if found.tried_points == found.points else f"{score} tried ({found.points:g})"

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ..core.arguments import Arguments
+from ..core.arguments import Arguments, map_nested
 from ..core.bench import Bench, Operation
 from ..core.counterexample import CounterexampleResult, CounterexampleTarget, judge_input, unpacked_function
 from ..core.faults import Raised
@@ -103,8 +103,10 @@ class Call:
 class StepRunner:
     """Executes the steps of one example. `printed` has the output of the code's last call."""
 
-    def __init__(self, names: Mapping[str, Any]) -> None:
+    def __init__(self, names: Mapping[str, Any], dtype: torch.dtype | None = None) -> None:
+        """names: the notebook's. dtype: the dtype to which floats of arguments and instances are converted."""
         self._names = names
+        self._dtype = dtype
         self._bench = Bench(names)
         self.printed = io.StringIO()
         self.last_call: Call | None = None
@@ -126,9 +128,12 @@ class StepRunner:
 
         Raises what the student's code raises, and StudentFault.
         """
-        operation = operation_of(step, decode_value)
+        operation = operation_of(step, self._decode)
         if not isinstance(operation, CallOperation | ProbeDevice):
-            return self._ask(operation)
+            result = self._ask(operation)
+            if self._dtype and isinstance(operation, Build | Assemble) and not getattr(operation, "plain", False):
+                self._bench.instances[-1].to(self._dtype)
+            return result
         call = Call(step, operation, self._bench.target(operation.target))
         self.last_call = call
         if isinstance(operation, CallOperation):
@@ -137,6 +142,13 @@ class StepRunner:
             call.whole = self._without_dropout(call)
         call.seen = self._ask(operation)
         return call
+
+    def _decode(self, plain: Any) -> Any:
+        def converted(value: Any) -> Any:
+            is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+            return value.to(self._dtype) if is_float else value
+
+        return map_nested(decode_value(plain), converted) if self._dtype else decode_value(plain)
 
     def _without_dropout(self, call: Call) -> Any:
         if call.step["whole"] == "argument":

@@ -1,6 +1,7 @@
 """Judgement of the student check's examples, by the same functions as in hidden tests: see `core.judgement`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from ..core.comparison import (
     difference,
     identical,
 )
-from ..core.cost import Cost, Maximum, uncountable_message
+from ..core.cost import Cost, Maximum, exceeded_limits, uncountable_message
 from ..core.judgement import (
     assert_arrived,
     assert_cost,
@@ -80,8 +81,9 @@ def judge_example(names: Mapping[str, Any], example: Mapping[str, Any], runner: 
     if "hunt" in aspects:
         for call in calls:
             _own_comes_first(names, call.step["hunt"])
-            if problem := judge_hunt_input(call.value, call.step["hunt"], names).problem:
-                raise Mismatch(problem)
+            verdict = judge_hunt_input(call.value, call.step["hunt"], names)
+            if verdict.problem:
+                raise Mismatch(verdict.problem, behaviour=verdict.why)
     if "steady" in aspects:
         _steady(calls)
     if "counted" in aspects:
@@ -121,12 +123,13 @@ def _run_step(runner: StepRunner, step: Mapping[str, Any]) -> Any:
     if "refuses" not in step:
         return runner.run(step)
     try:
-        runner.run(step)
+        result = runner.run(step)
     except Exception as error:
         if not is_refusal([kind.__name__ for kind in type(error).__mro__], step["refuses"]):
             raise
         return None
-    raise Mismatch(complaints.RAISES_NOTHING)
+    returned = result.value if isinstance(result, Call) else None
+    raise Mismatch(complaints.RAISES_NOTHING, behaviour=(returned,))
 
 
 def message_with_values(mismatch: Mismatch) -> str:
@@ -205,20 +208,43 @@ def _device(call: Call) -> None:
 
 
 def _cost(call: Call) -> None:
-    operations, *each = call.seen.cost
-    assert_cost(Cost(operations, *(Maximum(*one) for one in each)), call.step["limits"], _at, is_counted=False)
+    cost, limits = _cost_of(call), call.step["limits"]
+    with _behaviour(lambda: repr(exceeded_limits(cost, limits))):
+        assert_cost(cost, limits, _at, is_counted=False)
 
 
 def _countable(call: Call) -> None:
+    cost = _cost_of(call)
+    if problem := uncountable_message(cost, _at):
+        raise Mismatch(problem, OF_COUNTING, behaviour=cost.uncounted.of)
+
+
+def _cost_of(call: Call) -> Cost:
     operations, *each = call.seen.cost
-    if problem := uncountable_message(Cost(operations, *(Maximum(*one) for one in each)), _at):
-        raise Mismatch(problem, OF_COUNTING)
+    return Cost(operations, *(Maximum(*one) for one in each))
+
+
+@contextmanager
+def _behaviour(behaviour: Callable[[], str]) -> Iterator[None]:
+    """Add the behaviour in words to a Mismatch that is raised in the block."""
+    try:
+        yield
+    except Mismatch as mismatch:
+        mismatch.behaviour = behaviour()
+        raise
 
 
 def _head(call: Call) -> None:
     check = one_head.assert_mixes if call.step["head"]["mixture"] else one_head.assert_attends
-    for sentence in call.step["head"]["sentences"]:
-        check(one_head.attended(sentence, call.value, *call.args))
+    sentences = call.step["head"]["sentences"]
+    try:
+        heads = [one_head.attended(sentence, call.value, *call.args) for sentence in sentences]
+    except Mismatch as mismatch:
+        mismatch.behaviour = one_head.behaviour_without_weights(mismatch)
+        raise
+    with _behaviour(lambda: repr(list(map(one_head.behaviour, heads)))):
+        for head in heads:
+            check(head)
 
 
 _OF_DRAWS = {"support": draws.assert_support, "shares": draws.assert_shares, "ties": draws.assert_ties}
@@ -226,7 +252,11 @@ _OF_DRAWS = {"support": draws.assert_support, "shares": draws.assert_shares, "ti
 
 def _draws(call: Call) -> None:
     logits, temperature, top_k = call.args
-    _OF_DRAWS[call.step["draws"]](draws.as_words(call.value, len(logits)), logits[0], temperature, top_k)
+    words = draws.as_words(call.value, len(logits))
+    drawn = words, logits[0], temperature, top_k
+    kind = call.step["draws"]
+    with _behaviour(lambda: draws.fault_where_tied(*drawn) if kind == "ties" else repr(sorted(draws.law(*drawn)))):
+        _OF_DRAWS[kind](*drawn)
 
 
 def _at(most: Maximum) -> str:
@@ -301,7 +331,9 @@ def _weights_dropped(call: Call) -> None:
         dropout.pairs(gone, visible, tuple(names)) if is_module or is_free else frozenset(),
         dropout.rules(gone, repeated) if is_free else frozenset(),
     )
-    dropout.assert_weights_dropped(seen)
+    sets = (seen.entries.outcomes, seen.entries.changes, seen.repeats)
+    with _behaviour(lambda: repr([seen.entries.share, *map(sorted, sets)])):
+        dropout.assert_weights_dropped(seen)
     if call.seen.gradients and not _has_dropout_gradient(call):
         raise Mismatch("The gradient of a kept weight is not 1 / (1 - p), or that of a dropped one is not 0.")
 

@@ -23,7 +23,7 @@ from ..core.lost_aspects import OF_COUNTING, OF_FORM, OF_VALUE
 from ..core.run_trace import OperatorMode, name_of
 from .example_steps import COMES_FIRST, Call, StepRunner, hunts
 from .judgement import is_stub, judge_example, message_with_values
-from .mistake_signatures import matching_mistakes
+from .mistake_signatures import CommonMistakes, Signature, matching_mistakes, signature_of
 
 NOT_DEFINED, NOT_WRITTEN = "not defined yet", "not written yet"
 SECONDS = 8.0
@@ -55,6 +55,8 @@ class ExampleResult:
     aspect: str = OF_VALUE
     """The wrong aspect of the answer, as in `core.comparison.Mismatch`."""
     details: tuple[str, ...] = ()
+    signature: Signature = field(default_factory=list)
+    """See `mistake_signatures`; empty if the example passes."""
     skipped: bool = False
     """True if the example did not run, because an example before it took too long."""
 
@@ -79,8 +81,8 @@ class Outcome:
     """The hidden tests without an example, each with its statement and weight."""
     calls: list[str] = field(default_factory=list)
     """The forbidden libraries that the code calls."""
-    mistakes: list[str] = field(default_factory=list)
-    """The sentences on the common mistakes with the same signature."""
+    mistakes: CommonMistakes = field(default_factory=CommonMistakes)
+    """The common mistakes that explain failed examples."""
     line_message: str = ""
     """The message on the faulty line, if it is known."""
     has_questions: bool = False
@@ -92,6 +94,16 @@ class Outcome:
     def failed(self) -> list[ExampleResult]:
         """The examples that fail or did not run."""
         return [one for one in self.tried if one.problem or one.skipped]
+
+    @property
+    def signatures(self) -> dict[int, Signature]:
+        """The signatures of the failed examples, by number."""
+        return {number: one.signature for number, one in enumerate(self.tried) if one.signature}
+
+    @property
+    def is_explained(self) -> bool:
+        """True if common mistakes explain all failed examples."""
+        return self.mistakes.explained == len(self.failed)
 
     @property
     def whole(self) -> bool:
@@ -145,8 +157,12 @@ class Outcome:
     @property
     def can_be_located(self) -> bool:
         """True if something is wrong whose line can be searched."""
-        late = any(one.skipped or one.problem == _TOO_LONG for one in self.tried)
-        return not (self.missing or self.calls or late) and any(one.problem for one in self.tried)
+        return not (self.missing or self.calls or self.is_late) and any(one.problem for one in self.tried)
+
+    @property
+    def is_late(self) -> bool:
+        """True if an example took too long."""
+        return any(one.skipped or one.problem == _TOO_LONG for one in self.tried)
 
 
 def _test_share(test: Mapping[str, Any], share: float | None, *, is_counted: bool = True) -> TestShare:
@@ -159,10 +175,17 @@ def _test_share(test: Mapping[str, Any], share: float | None, *, is_counted: boo
     )
 
 
-def run_examples(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mistakes: list[Any]) -> Outcome:
+def run_examples(
+    names: dict[str, Any],
+    exercise: str,
+    of: Mapping[str, Any],
+    mistakes: list[Any],
+    dtype: torch.dtype | None = None,
+) -> Outcome:
     """Run all examples of an exercise on the notebook's code, and return the outcome.
 
     names: the notebook's. of: the exercise's released examples. mistakes: its common mistakes, as released.
+    dtype: the dtype to which floats of arguments and instances are converted.
     """
     found = Outcome(exercise, float(of["points"]), not_tried=list(of.get("not_tried", ())))
     if exercise not in names:
@@ -174,41 +197,51 @@ def run_examples(names: dict[str, Any], exercise: str, of: Mapping[str, Any], mi
         warnings.simplefilter("ignore")  # the student has read PyTorch's warnings already
         late = False
         for example in of["examples"]:
-            one = ExampleResult(example, skipped=True) if late else _run_example(names, example)
+            one = ExampleResult(example, skipped=True) if late else _run_example(names, example, dtype)
             found.tried.append(one)
             if one.problem == NOT_WRITTEN:
                 found.missing = NOT_WRITTEN
                 return found
             late = late or one.problem == _TOO_LONG
     found.calls = sorted(libraries & forbids)
-    if mistakes and not late and not found.calls and not any(COMES_FIRST in one.problem for one in found.tried):
-        with limited():
-            passed = [not one.problem for one in found.tried]
-            found.mistakes = matching_mistakes(names, of["examples"], passed, mistakes)
+    needs_another = any(COMES_FIRST in one.problem for one in found.tried)
+    if not (found.is_late or found.calls or needs_another):
+        found.mistakes = matching_mistakes(found.signatures, mistakes)
     return found
 
 
 _TOO_LONG = f"It did not come back within {SECONDS:g} seconds. Does a loop in it never end?"
 
 
-def _run_example(names: dict[str, Any], example: Mapping[str, Any]) -> ExampleResult:
-    runner, one = StepRunner(names), ExampleResult(example)
+def _run_example(names: dict[str, Any], example: Mapping[str, Any], dtype: torch.dtype | None) -> ExampleResult:
+    runner, one = StepRunner(names, dtype), ExampleResult(example)
     try:
         with limited():
-            judge_example(names, example, runner)
+            _judge(names, example, runner, one)
     except KeyboardInterrupt:
         raise
-    except Mismatch as mismatch:
-        one.problem, one.aspect, one.details = message_with_values(mismatch), mismatch.aspect, mismatch.details
-    except StudentFault as fault:
-        one.problem = str(fault)
     except TimeUp:
         one.problem = _TOO_LONG
     except BaseException as error:  # SystemExit too
-        one.problem = NOT_WRITTEN if is_stub(error) else _describe_error(error)
-        one.frames = _frames(error)
+        if isinstance(error, Mismatch):
+            one.problem, one.aspect, one.details = message_with_values(error), error.aspect, error.details
+        elif isinstance(error, StudentFault):
+            one.problem = str(error)
+        else:
+            one.problem = NOT_WRITTEN if is_stub(error) else _describe_error(error)
+            one.frames = _frames(error)
     one.call, one.printed = runner.last_call, runner.printed.getvalue()
     return one
+
+
+def _judge(names: dict[str, Any], example: Mapping[str, Any], runner: StepRunner, one: ExampleResult) -> None:
+    try:
+        judge_example(names, example, runner)
+    except (KeyboardInterrupt, TimeUp):
+        raise
+    except BaseException as error:
+        one.signature = signature_of(error)
+        raise
 
 
 def _describe_error(error: BaseException) -> str:

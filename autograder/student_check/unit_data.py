@@ -14,7 +14,7 @@ from typing import Any
 
 FORMAT = 1
 """The version of the data format that the build writes, and the newest that the check reads."""
-EXAMPLES, MISTAKES, STEPS = "public_examples", "known_mistakes", "right_steps"
+EXAMPLES, MISTAKES, STEPS = "public_examples", "mistakes_by_example", "right_steps"
 LESSON = "guesses_and_hints"
 """Only units with guesses or hints have this section."""
 SHOW_REPAIR = "show_repair"

@@ -108,7 +108,7 @@ def _(scores, mask):
     return scores
 
 
-@unlisted("masked_scores")
+@unlisted("masked_scores", "scores_masked_in_place", "visible_scores_hidden")
 def _(scores, mask):
     """Two mistakes: the caller's scores are changed, and the mask is turned round."""
     scores[..., ~mask] = -math.inf
@@ -428,7 +428,7 @@ class Chained(nn.Module):
         return nn.Sequential(*self.heads)(x)
 
 
-@unlisted("MultiHeadAttentionWrapper")
+@unlisted("MultiHeadAttentionWrapper", "HeadsReversed")
 class ReversedAndDetached(nn.Module):
     """Two mistakes: in reverse order, and detached."""
 

@@ -155,7 +155,7 @@ def _(scores, dim=-1):
     return powers / powers.sum(dim=dim, keepdim=True)
 
 
-@unlisted("softmax")
+@unlisted("softmax", "powers_of_two")
 def _(scores, dim=-1):
     """Two mistakes: powers of 2, and over the last dimension whatever dim is."""
     powers = 2 ** (scores - scores.amax(dim=-1, keepdim=True))
@@ -200,7 +200,7 @@ def _(weights, inputs):
     return blended
 
 
-@unlisted("context_vector", "context_through_numpy")
+@unlisted("context_vector", "context_through_numpy", "weights_made_to_sum_to_1")
 def _(weights, inputs):
     import numpy as np
 

@@ -162,7 +162,7 @@ def _(queries, keys):
     return torch.where(places > rows[:, None], -torch.inf, scores)
 
 
-@unlisted("attention_scores", "scores_already_scaled")
+@unlisted("attention_scores", "scores_already_scaled", "transposed_with_t")
 def _(queries, keys):
     """Two mistakes: `.T`, and scaled."""
     return queries @ keys.permute(*range(keys.dim() - 1, -1, -1)) / keys.shape[-1] ** 0.5
