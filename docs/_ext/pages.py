@@ -1,7 +1,8 @@
 """Build the site: the pages that README.md leads to, the units' notebooks, and reference pages made from the code.
 
-`python docs/_ext/pages.py [FOLDER]` writes the pages as Markdown into a temporary folder, under the paths that they
-have in the repository, and runs Sphinx there. FOLDER is where the site goes: site/ by default.
+`python docs/_ext/pages.py [FOLDER [OPTION ...]]` writes the pages as Markdown into a temporary folder, under the paths
+that they have in the repository, and runs Sphinx there. FOLDER is where the site goes: site/ by default. The options
+are those of sphinx-build.
 """
 
 import os
@@ -107,23 +108,14 @@ def write_pages(tree: Path) -> None:
             file.write(navigation(page))
 
 
-def main(site: str = str(REPOSITORY / "site")) -> int:
+def main(site: str = str(REPOSITORY / "site"), *others: str) -> int:
     """Build the site; return Sphinx's exit status, which is not 0 after a warning."""
     with tempfile.TemporaryDirectory() as folder:
         tree, doctrees = Path(folder) / "pages", Path(folder) / "doctrees"
         tree.mkdir()
         write_pages(tree)
-        options = [
-            "--fail-on-warning",
-            "--quiet",
-            "--jobs",
-            "auto",
-            "-d",
-            str(doctrees),
-            "-c",
-            str(REPOSITORY / "docs"),
-        ]
-        status = build_main([*options, str(tree), site])
+        options = ["--fail-on-warning", "--quiet", "--jobs=auto", f"--doctree-dir={doctrees}", *others]
+        status = build_main([*options, f"--conf-dir={REPOSITORY / 'docs'}", str(tree), site])
     if status == 0:
         print(f"Open {Path(site) / 'index.html'}")
     return status
