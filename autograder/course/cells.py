@@ -1,4 +1,4 @@
-"""Relate the cells of a submitted notebook to those of its unit, and decide which of them are executed."""
+"""Match the cells of a submitted notebook with those of its unit, and select the cells to execute."""
 
 import ast
 import re
@@ -15,33 +15,35 @@ from .notebook import MAX_CELLS, CodeCell, RawCell, RawNotebook, UnreadableNoteb
 from .units import Unit, is_stub, released, released_cells, unit, unit_names
 
 CARRIED = "carried_check"
-"""The grade_id of the cell with which a notebook in a single file carries the student check. No unit has a cell of this
-name, and grading executes none: both forms of a notebook get the same grade."""
+"""The grade_id of the cell that contains the student check, in a notebook that is released as a single file.
+
+No unit has a cell of this name, and grading does not execute it, so both forms of a notebook get the same grade.
+"""
 ADDED = " (added lines)"
-"""Ends the name of a cell with the lines that a student added to a locked cell."""
+"""Suffix of a cell's name, for the cell made of the lines that a student added to a locked cell."""
 _MOST_EDITED = 50
 _NUMBERED = re.compile(r"number \d{1,4}")
 _LONGEST_PARSED = 20_000
-"""Limit for the characters of a code cell that is parsed to tell prose from code."""
+"""Most characters of a code cell that is parsed to distinguish prose from code."""
 # No \s: it matches line ends too, and searching a cell of empty lines would take hours.
 _MARKDOWN_MAGIC = re.compile(r"[ \t]*%%(?:markdown|html|latex)\b[^\n]*\n")
 _OF_IPYTHON = re.compile(r"^[ \t]*(?:[!%?].*|[\w.]+\?+[ \t]*)$", re.M)
 _UNFINISHED = re.compile(r"^[ \t]*(?:(?:def|class) \w+[ \t]*[(:]|import \w|from \w+ import |for \w+ in |@\w)", re.M)
-"""Lines of code in a cell that cannot be parsed."""
+"""Lines that mark a cell which cannot be parsed as code rather than prose."""
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """The released cell that a cell of a submission corresponds to."""
+    """The released cell to which a cell of a submission corresponds."""
 
     name: str
-    """Its grade_id; empty if there is none."""
+    """The released cell's grade_id; empty if the submission's cell corresponds to none."""
     is_copy: bool = False
-    """True if a later cell corresponds to the same one and so has the name."""
+    """True if a later cell of the submission corresponds to the same released cell, and so gets its name."""
 
 
 def unit_of(notebook: RawNotebook, class_folder: Path | None = None) -> Unit | UnreadableNotebook:
-    """Return the unit that a notebook belongs to, by its cells regardless of the file's name."""
+    """Return the unit whose exercises a notebook contains, regardless of the file's name."""
     ids = {cell.grade_id for cell in notebook.cells}
     code = [cell.text for cell in notebook.cells if cell.cell_type == "code"]
     defined = Counter(name for text in code for name in definitions(text))
@@ -63,14 +65,14 @@ def unit_of(notebook: RawNotebook, class_folder: Path | None = None) -> Unit | U
 
 
 def is_worked_on(notebook: RawNotebook, unit: Unit, class_folder: Path | None = None) -> bool:
-    """Return whether any cell has a text that no released cell of the unit has. Executing cells changes no text."""
+    """Return whether a student edited a notebook: whether a cell's text is that of no released cell of the unit."""
     cells = released_cells(unit.name, class_folder)
     texts = {"", *(cell.text.strip() for cell in cells)}
     return not cells or any(cell.text.strip() not in texts for cell in notebook.cells if cell.grade_id != CARRIED)
 
 
 def likenesses(notebook: RawNotebook, unit: Unit) -> list[Likeness]:
-    """Return for each cell the released cell with its grade_id, if that is of the same type."""
+    """Return, for each cell of a notebook, the released cell that has the same grade_id and type, as a `Likeness`."""
     ids = [cell.grade_id for cell in notebook.cells]
     names = [
         name if unit.cell_types.get(name) == cell.cell_type else ""
@@ -81,9 +83,10 @@ def likenesses(notebook: RawNotebook, unit: Unit) -> list[Likeness]:
 
 
 def is_training(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
-    """Return whether grading leaves a cell out because it trains a model: by its metadata, its id or its text.
+    """Return whether grading leaves a cell out because it trains a model, by its metadata, its id or its text.
 
-    Programs that open notebooks may drop some of these. A cell that has a name in the unit is never left out.
+    One of the three suffices, because programs that open notebooks may drop the others. A cell with a grade_id of the
+    unit is never left out.
     """
     if cell.cell_type != "code" or likeness.name:
         return False
@@ -92,7 +95,7 @@ def is_training(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
 
 
 def is_addition(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
-    """Return whether the metadata mark a cell as holding only lines that a student added to a locked cell."""
+    """Return whether, by its metadata, a cell contains only lines that a student added to a locked cell."""
     if cell.cell_type != "code" or likeness.name:
         return False
     name = cell.autograder.added_to
@@ -100,15 +103,16 @@ def is_addition(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
 
 
 def is_words(cell: RawCell, unit: Unit) -> bool:
-    """Return whether a code cell is a text cell of the unit that a student turned into code, with prose in it."""
+    """Return whether a cell contains prose and was a text cell of the unit that a student turned into a code cell."""
     return cell.cell_type == "code" and unit.cell_types.get(cell.grade_id) == "markdown" and _is_prose(cell.text)
 
 
 def edits(notebook: RawNotebook, unit: Unit, likenesses: Sequence[Likeness]) -> dict[int, Edit]:
-    """Return the edits of locked code cells, by position counted from 0. Cells without edits are left out.
+    """Return a student's edits of locked code cells, by the cell's position from 0. Unedited cells are left out.
 
-    likenesses: those of all cells. From the cell after `_MOST_EDITED` on, and if the additions would make the notebook
-    too long, edited cells count as changed and none of their lines are executed.
+    likenesses: one for each cell of the notebook. Only the first `_MOST_EDITED` edited cells are compared line by line,
+    or fewer if the added lines would make the notebook too long. The others count as changed, and none of their lines
+    are executed.
     """
     room = min(_MOST_EDITED, MAX_CELLS - len(notebook.cells))
     locked = unit.check_cells | unit.instructor_cells
@@ -124,10 +128,10 @@ def edits(notebook: RawNotebook, unit: Unit, likenesses: Sequence[Likeness]) -> 
 def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
     """Return the cells to execute, in the student's order.
 
-    Checks and training cells are left out, and so is a check that the notebook carries. The instructor's own cells have
-    the text of the source notebook, regardless of the submission; a deleted one is executed first. Lines that a student
-    added to a locked cell are executed after it. Of two cells with one grade_id both are executed, and the later one
-    has the name.
+    The exercises' check cells, training cells and a cell with the student check itself are left out. The instructor's
+    cells have the text of the source notebook, regardless of the submission; if one was deleted, it is executed first.
+    Lines that a student added to a locked cell are executed after it. If two cells have the same grade_id, both are
+    executed, and the later one has the name.
     """
     exercises = {exercise.name for exercise in unit.exercises}
     checks = {exercise.check: exercise.name for exercise in unit.exercises}
@@ -186,14 +190,17 @@ def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
 
 
 def _without_overruled_stub(cell: CodeCell, cells: Sequence[CodeCell]) -> CodeCell:
-    """Return an empty cell without an exercise if the cell is an untouched stub and another cell has an answer."""
+    """Return the cell; if it is an unchanged stub and another cell defines the answer, return it empty instead."""
     if cell.is_stub and any(cell.exercise in other.definitions for other in cells if other is not cell):
         return replace(cell, source="", exercise=None, is_stub=False)
     return cell
 
 
 def filled_in(unit: str, answers: Mapping[str, str], class_folder: Path | None = None) -> bytes:
-    """Return a released notebook with answers typed into its solution cells, as a student would save it."""
+    """Return a unit's released notebook, as the bytes of a file, with answers in its solution cells.
+
+    answers: the new text of cells, by their grade_id.
+    """
     notebook = msgspec.json.decode(released(unit, class_folder).read_bytes())
     for cell in notebook["cells"]:
         grade_id = cell["metadata"].get("nbgrader", {}).get("grade_id")
@@ -202,7 +209,7 @@ def filled_in(unit: str, answers: Mapping[str, str], class_folder: Path | None =
 
 
 def words_of(code: str) -> str:
-    """Return the words in a code cell as markdown: prose, comments and strings; empty for code that computes.
+    """Return a code cell's prose, comments and strings as markdown; empty if the cell has any other code.
 
     >>> words_of("# Because the variance grows.")
     '```python\\n# Because the variance grows.\\n```'
@@ -216,7 +223,7 @@ def words_of(code: str) -> str:
 
 
 def fenced(code: str) -> str:
-    """Return code as a block of markdown."""
+    """Return code as a code block in markdown."""
     longest = max(map(len, re.findall("`+", code)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}python\n{code}\n{fence}"
@@ -228,7 +235,10 @@ def _is_prose(code: str) -> bool:
 
 
 def _statements(code: str) -> list[ast.stmt] | None:
-    """Return the statements of a cell; None if it cannot be parsed. A cell too long to be parsed counts as code."""
+    """Return the statements of a code cell; None if it cannot be parsed.
+
+    A cell that is too long to be parsed counts as one statement.
+    """
     if len(code) > _LONGEST_PARSED:
         return [ast.Pass()]
     try:
@@ -239,7 +249,7 @@ def _statements(code: str) -> list[ast.stmt] | None:
 
 
 def _is_text_only(statement: ast.stmt) -> bool:
-    """Return whether a statement consists of a string, or only assigns or prints one."""
+    """Return whether a statement only contains, assigns or prints a string."""
     if not isinstance(statement, ast.Assign | ast.Expr):
         return False
     value = statement.value

@@ -1,7 +1,7 @@
-"""Find the answers to a unit's written questions, regardless of where in the notebook a student wrote them.
+"""Find the answers to a unit's written questions, also in other cells than those meant for them.
 
-An answer belongs into the question's own cell. Students also write it into a new cell next to that one, turn the cell
-into code, or type it below the question's text; some programs drop the cell's name.
+Students also write an answer into a new cell next to the answer cell, turn that cell into code, or type the answer
+below the question's text. Some programs drop the cell's name.
 """
 
 import re
@@ -16,9 +16,9 @@ from .units import CHECK_PREFIX, Unit, released_cells
 
 _NOTHING_TYPED = re.compile(r"<br\s*/?>|&nbsp;|[\s*_`~>#\u200b-\u200f\u2060\ufeff]", re.I)
 _LONGEST_BLANK = 500
-"""Limit for the characters of a cell that contains nothing but marks of markdown."""
+"""Most characters that a cell may have in addition to the placeholder and still be tested for being blank."""
 _MOST_NEIGHBOURS = 20
-"""Limit for the new cells next to a question that are searched for its answer."""
+"""Most new cells next to a question that are searched for its answer."""
 
 
 @dataclass(frozen=True)
@@ -26,21 +26,21 @@ class WrittenAnswer:
     """The answer to one written question."""
 
     status: Literal["answered", "unanswered", "missing"]
-    """missing: neither the question's cell nor an answer is in the notebook."""
+    """missing: the notebook has neither the answer cell nor an answer elsewhere."""
     text: str = ""
-    """Markdown; empty unless it is answered."""
+    """The answer in markdown; empty unless the question is answered."""
     found_in: str = ""
-    """Description of the cell that held the answer; empty for the question's own cell."""
+    """Description of the cells that contain the answer; empty for the answer cell itself."""
     moved: frozenset[int] = frozenset()
-    """Positions from 0 of the other cells whose whole text belongs to the answer."""
+    """Positions, from 0, of cells other than the answer cell whose whole text belongs to the answer."""
 
 
 def written_answers(notebook: RawNotebook, unit: Unit, class_folder: Path | None = None) -> dict[str, WrittenAnswer]:
     """Return the answer to each written question of the unit, by the question's name.
 
-    An answer is taken from the question's own cell, if something is written there. Otherwise it consists of everything
-    that was written elsewhere: in a copy of the cell, in the cell turned into code, below the question's text, in new
-    cells between the question and the next released cell.
+    An answer is the text of the question's answer cell, unless that is blank. Then it consists of everything written in
+    a copy of that cell, in the cell turned into code, below the question's text, and in new cells between the question
+    and the next released cell.
     """
     names = [name for name in unit.points if not name.startswith(CHECK_PREFIX)]
     released = released_cells(unit.name, class_folder)
@@ -51,14 +51,14 @@ def written_answers(notebook: RawNotebook, unit: Unit, class_folder: Path | None
 
 
 class _Search:
-    """The search of one notebook. A cell belongs to the answer of one question at most."""
+    """Searches one notebook for the answers to all written questions. No cell is part of two answers."""
 
     def __init__(self, notebook: RawNotebook, unit: Unit, released: Sequence[RawCell]) -> None:
         self._cells = notebook.cells
         self._unit = unit
         self._released = released
         self._positions: dict[str, int] = {}
-        """Position of each released cell, by the keys that identify it."""
+        """Position of each released cell in its notebook, by each of its `_keys`."""
         for position, cell in enumerate(released):
             for key in _keys(cell):
                 if not (key.startswith("text ") and cell.grade_id):
@@ -66,7 +66,7 @@ class _Search:
         self._origins = [
             next((self._positions[key] for key in _keys(cell) if key in self._positions), None) for cell in self._cells
         ]
-        """For each cell the position of the released cell that it once was; None for a cell that a student added."""
+        """For each submitted cell, the position of the released cell it comes from; None if a student added it."""
         texts = (cell.text for cell in released if cell.cell_type == "markdown" and not cell.grade_id)
         self._released_lines = {line.strip() for text in texts for line in text.split("\n") if line.strip()}
         self._own = {
@@ -77,7 +77,7 @@ class _Search:
         self._taken: set[int] = set()
 
     def answer(self, name: str) -> WrittenAnswer:
-        """Return the answer to one question."""
+        """Return the answer to the written question of this name."""
         question = self._positions.get(f"name {name}")
         if question is None:
             return WrittenAnswer("missing")
@@ -104,7 +104,10 @@ class _Search:
         return WrittenAnswer("missing" if own is None and question not in self._origins else "unanswered")
 
     def _elsewhere(self, question: int, own: int | None) -> Iterator[tuple[int, str, str]]:
-        """Yield each cell that may hold a part of the answer: its position, a description of it, its text."""
+        """Yield the position, a description and the text of each cell that may contain a part of the answer.
+
+        question: position of the released answer cell. own: position of the submitted answer cell; None if missing.
+        """
         neighbours = dict(self._neighbours(question))
         for position, (cell, origin) in enumerate(zip(self._cells, self._origins, strict=True)):
             if position == own:
@@ -120,7 +123,10 @@ class _Search:
                 yield position, neighbours[position], self._typed_lines(text)
 
     def _neighbours(self, question: int) -> Iterator[tuple[int, str]]:
-        """Yield the position and a description of the new cells next to a question."""
+        """Yield the position and a description of each new cell next to a question.
+
+        question: position of the released answer cell.
+        """
         before, run = -1, list[int]()
         for position, origin in enumerate([*self._origins, len(self._released)]):
             if origin is None:
@@ -134,18 +140,18 @@ class _Search:
             before, run = origin, []
 
     def _is_of_student(self, cell: RawCell) -> bool:
-        """Return whether a new cell is neither a check that the notebook carries nor a training cell."""
+        """Return whether a cell that is not in the release is the student's: not the student check, not training."""
         return cell.grade_id != CARRIED and not is_training(cell, Likeness(""), self._unit)
 
     def _typed_lines(self, text: str) -> str:
-        """Return the text without the lines that were released."""
+        """Return a text without the lines that a text cell of the release contains."""
         lines = text.split("\n")
         typed = [line for line in lines if line.strip() not in self._released_lines]
         return text if typed == lines else "\n".join(typed).strip()
 
 
 def _keys(cell: RawCell) -> list[str]:
-    """Return the keys that a cell may be recognised by: its name, its id and its text."""
+    """Return the keys by which a cell is recognised: its name, its id and its text, if it has them."""
     keys = (("name", cell.grade_id), ("id", cell.cell_id), ("text", cell.text.strip()))
     return [f"{kind} {value}" for kind, value in keys if value]
 
@@ -165,5 +171,5 @@ def _bare(text: str) -> str:
 
 
 def _as_markdown(cell: RawCell) -> str:
-    """Return the words in a cell; empty for code that computes."""
+    """Return a cell's text as markdown; empty for a code cell that has code besides comments and strings."""
     return words_of(cell.text) if cell.cell_type == "code" else cell.text

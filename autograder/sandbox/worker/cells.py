@@ -85,7 +85,7 @@ class Snapshots:
                 self._changed_by[name] = cell
 
     def put_back(self, exercise: str | None) -> None:
-        """Restore the namespace as it was at the exercise's check cell; if there is none, at the notebook's end."""
+        """Restore the namespace as it was at the exercise's check cell; without one, as at the notebook's end."""
         if self._end is None:
             self._end = dict(self._names)
         contents = self._end if exercise is None else self._copies.get(exercise, self._end)

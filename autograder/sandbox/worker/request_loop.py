@@ -65,7 +65,7 @@ def work(
             protocol.send(connection, {**number, **answer}, payload)
         except OSError:
             return
-        except Exception as error:  # a tensor of a kind that cannot be encoded, or an object that stands in for one
+        except Exception as error:  # a tensor that cannot be encoded, or an object that replaced one
             protocol.send(connection, {"fault": _fault(raised(error)), **number})
 
 
