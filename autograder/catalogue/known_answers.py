@@ -10,14 +10,14 @@ the solution, in `misconceptions/<unit>/<exercise>.yaml`; an exercise may have s
         says: "The sentence for the student."
         edit: weights @ values -> weights.T @ values
 
-- `exercises` may be one name.
-- Without `of`, the solution is edited. A misconception may have an `of` of its own.
-- `edit` may be a list. `each` instead of it changes what occurs more than once, wherever it occurs.
-- `answer` holds the whole code, if an edit would be longer.
-- `also` holds variants: the same misconception made in other code or in another way, if it then behaves otherwise. They
-  have names of their own and no sentence.
-- `whatever_weights: true` says that the sentence is true of each class that behaves alike but for its initial weights:
-  there are many orders in which layers can be created.
+- `exercises` may be a single name.
+- Without `of`, the solution is edited. A single misconception may also have an `of`.
+- `edit` may be a list. `each`, used instead of it, changes all occurrences of a text that occurs more than once.
+- `answer` contains the whole code, if an edit would be longer.
+- `also` contains variants: the same misconception in other code or in another way, if it then behaves otherwise. Each
+  has a name but no sentence.
+- `whatever_weights: true` means that the sentence is also true for every class that differs only in its initial
+  weights, which depend on the order in which the layers are created.
 """
 
 import ast
@@ -36,16 +36,16 @@ from .candidate import KINDS, Candidate, Code, Edit, EditError, strip_annotation
 
 SOLUTION = "solution"
 LONGEST = 160
-"""Characters in a sentence: students read more than one."""
+"""Most characters in a misconception's sentence for students."""
 _CAUGHT_BY = ", caught by "
 T = TypeVar("T")
 FORBIDDEN = "forbidden"
-"""Stands for the hidden test of a misconception that only the rule against library calls detects."""
+"""Written instead of a hidden test's name, for a misconception that only the rule against library calls detects."""
 _ENTRY = "__catalogue_entry__"
 
 
 class NotYaml(ValueError):
-    """The file cannot be read; `str()` says why, without the file's name."""
+    """Raised if a YAML file cannot be read; `str()` says why, without the file's name."""
 
 
 class _Variant(msgspec.Struct, forbid_unknown_fields=True):
@@ -78,9 +78,9 @@ def read_yaml(file: Path) -> Any:
 
 
 def read_misconceptions(file: Path, unit: str, base: Callable[[str, str], str]) -> Iterator[Candidate]:
-    """Yield the misconceptions of one file; raises EditError, which names the misconception and its fault.
+    """Yield the misconceptions of one YAML file; raises EditError, whose message names the faulty one.
 
-    base: gives the text of an exercise's answer, which is its solution or the alternative solution of that name.
+    base: returns the source to edit, given the exercise and `solution` or an alternative solution's name.
     """
     try:
         groups: dict[str, Any] = read_yaml(file)
@@ -136,7 +136,10 @@ def _list(written: str | list[str]) -> list[str]:
 
 
 def right_answer(exercise: str) -> Callable[[T], T]:
-    """Mark an alternative solution of an exercise. Its docstring names the style."""
+    """Return a decorator that registers a function or class as an alternative solution of an exercise.
+
+    The docstring of the function or class describes its style.
+    """
 
     def mark(answer: T) -> T:
         setattr(answer, _ENTRY, exercise)
@@ -146,7 +149,7 @@ def right_answer(exercise: str) -> Callable[[T], T]:
 
 
 def solutions(unit: str) -> dict[str, Candidate]:
-    """Return the unit's solutions by exercise."""
+    """Return the unit's solutions by the exercise's name."""
     return {
         name: Candidate(name, name, "the solution", answer)
         for name, answer in content.solutions(unit).items()
@@ -156,7 +159,7 @@ def solutions(unit: str) -> dict[str, Candidate]:
 
 @cache
 def used_by(unit: str, exercise: str) -> frozenset[str]:
-    """Return the other exercises that the solution of this one calls."""
+    """Return the names of the other exercises that an exercise's solution uses."""
     answers = solutions(unit)
     named = {node.id for node in ast.walk(ast.parse(answers[exercise].source())) if isinstance(node, ast.Name)}
     return frozenset(named & answers.keys() - {exercise})
@@ -164,7 +167,7 @@ def used_by(unit: str, exercise: str) -> frozenset[str]:
 
 @cache
 def misconceptions(unit: str) -> dict[str, Candidate]:
-    """Return the unit's misconceptions by name; raises EditError if one of their files is wrong."""
+    """Return the unit's misconceptions by name; raises EditError if one of their files is invalid."""
     found: dict[str, Candidate] = {}
     sentences: dict[tuple[str, str], str] = {}
     for file in sorted((content.place(content.MISCONCEPTIONS) / unit).rglob("*.yaml")):
@@ -199,7 +202,10 @@ def right_answers(unit: str) -> dict[str, Candidate]:
 
 @cache
 def editable_text(unit: str, exercise: str, of: str) -> str:
-    """Return the text that an edit changes: of the solution, or of the alternative solution called `of`."""
+    """Return the source that a misconception edits, with the exercise's name; raises EditError if it does not exist.
+
+    of: `solution`, or the name of an alternative solution.
+    """
     known = solutions(unit).get(exercise) if of == SOLUTION else right_answers(unit).get(of)
     if known is None or known.exercise != exercise:
         raise EditError(f"`{exercise}` has no {'solution' if of == SOLUTION else f'right answer called `{of}`'}")
