@@ -13,20 +13,21 @@ from .import_submissions import Origin
 
 @dataclass
 class Packed:
-    """The students by the result for their pages."""
+    """The ids of the students, in lists by what happened to their feedback pages."""
 
     packed: list[str] = field(default_factory=list)
     without_origin: list[str] = field(default_factory=list)
-    """Students with a page, but whose submission was not imported."""
+    """Students whose page was not packed, because their submission was not imported from Canvas or Moodle."""
     without_page: list[str] = field(default_factory=list)
     outdated: list[str] = field(default_factory=list)
-    """Students whose page was written before a person gave the last grade or comment, or before the due date."""
+    """Students whose page was packed but is older than a change of the grade or comments, or than the due date."""
 
 
 def pack(output: Path, directory: Any, marks: UnitMarks, origins: Mapping[str, Origin]) -> Packed:
-    """Write the zip file, completely or not at all, and only if there is a page for it; raises NotWritable.
+    """Write a zip file with the feedback pages of a unit, unless there are none; raises NotWritable.
 
-    directory: nbgrader's `CourseDirectory`. origins: where the submissions came from, by student.
+    The file is written completely or not at all. output: its path. directory: nbgrader's `CourseDirectory`. marks: the
+    grades of the unit. origins: by student, the platform that the submission was imported from.
     """
     packed = Packed()
     names: dict[Path, str] = {}
