@@ -95,7 +95,7 @@ def solution_cell(module_source: str, name: str) -> str:
 
 
 def too_wide(code: str) -> str:
-    """Return a cell's first line, outside the solution, with more than COLUMNS characters; empty if no line has more."""
+    """Return a cell's first line outside the solution that has more than COLUMNS characters; empty without one."""
     in_solution = False
     for line in code.splitlines():
         in_solution = line.strip() == BEGIN or (in_solution and line.strip() != END)
