@@ -26,7 +26,7 @@ from ..errors import UserError
 from .notebook import is_visible, printable
 
 RULE = "letters and digits of any script and . _ - @ + ', the first not a dot or dash"
-_KINDS = dict.fromkeys(".-", "-") | dict.fromkeys("_@+'", "_") | {"Nd": "0", "Mn": "^", "Mc": "^"}
+_KINDS_IN_ID = dict.fromkeys(".-", "-") | dict.fromkeys("_@+'", "_") | {"Nd": "0", "Mn": "^", "Mc": "^"}
 """A symbol for each character, or else each Unicode category, that ids may have besides letters."""
 _ID = re.compile(r"(?!-)(?:L\^{0,3}|[-_0])+")
 """More accents than three on a letter, which no script writes, would hide the text below them."""
@@ -36,7 +36,7 @@ _OF_JAVASCRIPT = {
     *("__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__"),
 }
 """Properties of every object in JavaScript: formgrader's script looks students up by id, and would find these."""
-_LONGEST = 255
+_LONGEST_ID = 255
 """Limit in bytes of a folder's name on Linux and macOS."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe waits for a writer that never comes.
@@ -70,13 +70,13 @@ def can_be_id(name: str) -> bool:
         bool(_ID.fullmatch("".join(map(_kind, unicodedata.normalize("NFC", name)))))
         and name not in _OF_JAVASCRIPT
         and all(map(is_visible, name))
-        and len(name.encode()) <= _LONGEST
+        and len(name.encode()) <= _LONGEST_ID
     )
 
 
 def _kind(character: str) -> str:
     category = unicodedata.category(character)
-    return _KINDS.get(character) or _KINDS.get(category) or ("L" if category[0] == "L" else "?")
+    return _KINDS_IN_ID.get(character) or _KINDS_IN_ID.get(category) or ("L" if category[0] == "L" else "?")
 
 
 class NotAFile(Exception):
