@@ -27,7 +27,7 @@ from ..errors import UserError
 from .notebook import is_visible, printable
 
 RULE = "letters and digits of any script and . _ - @ + ', the first not a dot or dash"
-_KINDS = dict.fromkeys(".-", "-") | dict.fromkeys("_@+'", "_") | {"Nd": "0", "Mn": "^", "Mc": "^"}
+_KINDS_IN_ID = dict.fromkeys(".-", "-") | dict.fromkeys("_@+'", "_") | {"Nd": "0", "Mn": "^", "Mc": "^"}
 """Characters and Unicode categories that ids may have besides letters, each with its symbol in `_ID`."""
 _ID = re.compile(r"(?!-)(?:L\^{0,3}|[-_0])+")
 """Pattern of an id, with a symbol for each character; `L` is a letter, `^` an accent.
@@ -40,8 +40,8 @@ _OF_JAVASCRIPT = {
     *("__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__"),
 }
 """Properties of every JavaScript object. They cannot be ids, because formgrader's script looks students up by id."""
-_LONGEST = 255
-"""Most bytes of a folder's name on Linux and macOS."""
+_LONGEST_ID = 255
+"""Most bytes of an id, because it names a folder: the limit of Linux and macOS."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe waits for a writer that never comes.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -74,13 +74,13 @@ def can_be_id(name: str) -> bool:
         bool(_ID.fullmatch("".join(map(_kind, unicodedata.normalize("NFC", name)))))
         and name not in _OF_JAVASCRIPT
         and all(map(is_visible, name))
-        and len(name.encode()) <= _LONGEST
+        and len(name.encode()) <= _LONGEST_ID
     )
 
 
 def _kind(character: str) -> str:
     category = unicodedata.category(character)
-    return _KINDS.get(character) or _KINDS.get(category) or ("L" if category[0] == "L" else "?")
+    return _KINDS_IN_ID.get(character) or _KINDS_IN_ID.get(category) or ("L" if category[0] == "L" else "?")
 
 
 class NotAFile(Exception):

@@ -1,8 +1,9 @@
-"""Import a zip file of submissions from Canvas or Moodle into `submitted/<student>/<unit>/`.
+"""Import a zip file of submissions from Canvas or Moodle, and pack the feedback pages into one for the same platform.
 
-No earlier submission is lost: a replaced one is moved to COURSE/imported/replaced/. The zip files do not contain the
-times of submission, so no time is recorded, and a `timestamp.txt` from a student is not imported.
-COURSE/imported/<unit>.json records the names by which the platform accepts the feedback files.
+Submissions are imported into `submitted/<student>/<unit>/`. No earlier submission is lost: a replaced one is moved to
+COURSE/imported/replaced/. The zip files do not contain the times of submission, so no time is recorded, and a
+`timestamp.txt` from a student is not imported. COURSE/imported/<unit>.json records the names by which the platform
+accepts the feedback files.
 """
 
 import errno
@@ -13,6 +14,7 @@ import shutil
 import stat
 import zipfile
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,10 @@ from ..classroom import whole_files
 from ..course.notebook import printable
 from ..course.submitted_files import BadZip, NotTaken, ZipFile, new_folder, path_within
 from ..errors import UserError
+from ..gradebook.marks import UnitMarks
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
+from ..output_files import opened
 from .roster_match import Layout, NotMatched, Platform, Reading, RosterMatcher, layout, readings
 
 FOLDER = "imported"
@@ -272,3 +276,42 @@ def _files(folder: Path) -> set[Path]:
     """Return the relative paths of all files and links in a folder, except nbgrader's own files."""
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return {path.relative_to(folder) for path in paths} - {Path(name) for name in _NOT_STUDENTS}
+
+
+@dataclass
+class Packed:
+    """The ids of the students, in lists by what happened to their feedback pages."""
+
+    packed: list[str] = field(default_factory=list)
+    without_origin: list[str] = field(default_factory=list)
+    """Students whose page was not packed, because their submission was not imported from Canvas or Moodle."""
+    without_page: list[str] = field(default_factory=list)
+    outdated: list[str] = field(default_factory=list)
+    """Students whose page was packed but is older than a change of the grade or comments, or than the due date."""
+
+
+def pack_feedback(output: Path, directory: Any, marks: UnitMarks, origins: Mapping[str, Origin]) -> Packed:
+    """Write a zip file with the feedback pages of a unit, unless there are none; raises NotWritable.
+
+    The file is written completely or not at all. output: its path. directory: nbgrader's `CourseDirectory`. marks: the
+    grades of the unit. origins: by student, the platform that the submission was imported from.
+    """
+    packed = Packed()
+    names: dict[Path, str] = {}
+    for student in sorted({*origins, *marks.marks}):
+        page = Path(directory.format_path(directory.feedback_directory, student, marks.unit)) / f"{marks.unit}.html"
+        if not page.is_file():
+            packed.without_page.append(student)
+        elif student not in origins:
+            packed.without_origin.append(student)
+        else:
+            names[page] = f"{origins[student].returned}{marks.unit}.html"
+            packed.packed.append(student)
+            mark = marks.marks.get(student)
+            if mark and mark.page and mark.page != mark.shown.digest:
+                packed.outdated.append(student)
+    if names:
+        with opened(output) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as pages:
+            for page, name in names.items():
+                pages.write(page, name)
+    return packed
