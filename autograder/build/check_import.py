@@ -1,6 +1,6 @@
-"""Import and calls of the student check in a notebook.
+"""The student check in a notebook: write the guarded import of its functions, and find the calls of them.
 
-The import tells the student what to do if the check's files are missing, or fetches them.
+If the check's files are missing, the guarded import fetches them, or raises an error that says what to do.
 """
 
 import ast
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..student_check.unit_data import data_file, zip_file
 
 LATER = ("buggy", "draw", "example", "explain", "guess", "hint", "show")
-"""Functions that older checks lack. An older file of the check may be next to a new notebook."""
+"""Functions that older versions of the student check lack. A new notebook may be next to an old version."""
 
 _STOPS = """try:
     {imported}
@@ -62,10 +62,11 @@ except ImportError:  # the file beside this notebook is older
 
 
 def guarded(code: str, module: str, address: str, later: Sequence[str] = ()) -> str:
-    """Return a cell's code with a guarded import of the check. In grading, a module of this name exists already.
+    """Return a cell's code with its import of the student check replaced by a guarded one.
 
-    address: of the folder with the unit's files, whose last part is the unit's name; empty if the files are not
-    fetched. later: which of `LATER` the notebook uses, regardless of what the code imports.
+    module: name of the check's module. address: URL of the folder from which the unit's files are fetched, ending in
+    the unit's name; empty to fetch none. later: the functions of `LATER` to import even if the code does not import
+    them.
     """
     template = _FETCHES if address else _STOPS
     unit = address.rpartition("/")[2]
@@ -90,17 +91,20 @@ def guarded(code: str, module: str, address: str, later: Sequence[str] = ()) -> 
 
 @dataclass(frozen=True)
 class LessonCall:
-    """One call: `guess("most_alike", ...)`."""
+    """A call of one of the functions in `LATER`, such as `guess("most_alike", ...)`."""
 
     function: str
     name: str
-    """The first argument, if that is a string."""
+    """The first argument; empty unless it is a string."""
     is_open: bool
-    """True if the other arguments are `...`, or missing."""
+    """True if each further argument is `...`, or if there are no further arguments."""
 
 
 def called_in(code: str) -> Iterator[LessonCall]:
-    """Yield the calls in a cell's code without its IPython lines; none if the rest is not Python."""
+    """Yield the calls of functions in `LATER` in a cell's code, except in IPython's `%` and `!` lines.
+
+    Yields nothing if the code is not valid Python.
+    """
     lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in code.splitlines()]
     try:
         nodes = list(ast.walk(ast.parse("\n".join(lines))))

@@ -1,4 +1,4 @@
-"""Builds every unit's files in a temporary folder, then compares them with the repository's or replaces those."""
+"""Build every unit's files in a temporary folder, then compare the course's files with them, or replace them."""
 
 import filecmp
 import json
@@ -47,19 +47,20 @@ from .source_notebook import BuildError, points_of, source_notebook
 
 _KINDS = (course.SOURCE, course.RELEASE)
 BUILT = Path("built.json")
-"""A digest for each unit of what source/ and release/ were built from. It is committed with them."""
+"""File with, for each unit, the digest of the files that its source/ and release/ were built from."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A built file that differs from the repository's."""
+    """A file in which a build differs from the course's folder."""
 
     path: Path
     what: str
+    """The difference, such as `missing` or `out of date`."""
 
 
 def differences(units: Sequence[str] = ()) -> list[Difference]:
-    """Return what `build` would change in source/ and release/, for these units or for all."""
+    """Return the files that `build` would change. units: names of the units to build; all if empty."""
     texts = _texts(units)
     with temporary.held("build-") as stage:
         _build(stage, texts, is_new=True)
@@ -68,7 +69,7 @@ def differences(units: Sequence[str] = ()) -> list[Difference]:
 
 
 def changed_units() -> list[str]:
-    """Return the units whose files differ from those that they were built from, or that were not built wholly."""
+    """Return the names of the units to build: those whose inputs have changed or whose built files are missing."""
     built = _built()
     names = [text.stem for text in _texts(())]
     if built.keys() - set(names):
@@ -77,7 +78,7 @@ def changed_units() -> list[str]:
 
 
 def copy_released(units: Sequence[str]) -> int:
-    """Write the copies of released files that source/ lacks, as in a new clone, and return how many they are."""
+    """Copy released files to source/ where copies are missing or differ, as in a new clone; return their number."""
     number = 0
     for unit in units:
         for released in sorted((folder() / course.RELEASE / unit).iterdir()):
@@ -90,10 +91,10 @@ def copy_released(units: Sequence[str]) -> int:
 
 
 def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[Difference]:
-    """Write source/ and release/, and return what has changed.
+    """Build units, write the changed files of source/ and release/, and return them.
 
-    units: only these; if there are none, all, and the files of removed units are deleted.
-    in_single_files: whether single_file/ is written, too. Once it exists, each build writes it.
+    units: names of the units; if empty, all, and the files of removed units are deleted. in_single_files: also write
+    single_file/; this is always done if that folder exists.
     Raises BuildError and NotWritable; then nothing was written, unless the disk is full.
     """
     if {text.stem for text in _texts(())} == set(units):
@@ -121,14 +122,14 @@ def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[D
     _remove_folders_without_files()
     if (new := _new_built(texts, is_all=not units)) != _built():
         output_files.write({folder() / BUILT: f"{json.dumps(new, indent=1, sort_keys=True)}\n".encode()})
-    if wanted:  # of the files that students get, whose numbers may be rounded as another processor does
+    if wanted:  # made of the files in release/, because another processor may have rounded their numbers
         notebooks = single_files(folder(), load().check)
         changes += [Difference(path, "written") for path in write_single_files(notebooks)]
     return changes
 
 
 def _built() -> dict[str, str]:
-    """Return the digest of each unit when it was built; empty if that is not known."""
+    """Return, by unit, the digest of its inputs when it was last built; empty if they cannot be read."""
     try:
         return dict(json.loads((folder() / BUILT).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -136,12 +137,15 @@ def _built() -> dict[str, str]:
 
 
 def _new_built(texts: Sequence[Path], *, is_all: bool) -> dict[str, str]:
-    """Return the digests once the units with these texts are built. is_all: forget the other units."""
+    """Return the digests to write to `BUILT`, after the units with these texts were built.
+
+    is_all: leave out the other units.
+    """
     return {**({} if is_all else _built()), **{text.stem: content.inputs_digest(text.stem) for text in texts}}
 
 
 def _is_whole(unit: str) -> bool:
-    """Return whether both notebooks of a unit and its data file are there."""
+    """Return whether both built notebooks of a unit and its data file exist."""
     released = course.released(unit)
     return all(path.is_file() for path in (course.source(unit), released, released.with_name(data_file(unit))))
 
@@ -158,7 +162,7 @@ def _reject_incomplete(unit: str) -> None:
 
 
 def _texts(units: Sequence[str]) -> list[Path]:
-    """Return the texts of these units, or of all; raises BuildError if a unit has none."""
+    """Return the paths of the units' texts in exercises/, of all units if `units` is empty; raises BuildError."""
     texts = {path.stem: path for path in sorted((folder() / "exercises").glob("*.py"))}
     for unit in units:
         if unit not in texts:
@@ -168,7 +172,7 @@ def _texts(units: Sequence[str]) -> list[Path]:
 
 
 def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
-    """Build into the folder `stage`. is_new: whether to ignore results that an earlier build cached."""
+    """Build the units with these texts into the folder `stage`. is_new: ignore results that earlier builds cached."""
     settings = load()
     lessons = dict[str, dict[str, Any]]()
     code = [path.read_text(encoding="utf-8") for path in modules()]
@@ -210,7 +214,10 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
 
 
 def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> dict[str, Any]:
-    """Return the student check's data for each exercise; raises BuildError if texts and hidden tests do not match."""
+    """Return the student check's data for each exercise; raises BuildError if texts and hidden tests do not match.
+
+    points: the exercises of the text, with their points. examples: data for the exercises that have hidden tests.
+    """
     hidden = f"autograder/hidden/{unit}/"
     for exercise in points:
         if not any(one["public"] for one in examples.get(exercise, {}).get("examples", ())):
@@ -231,7 +238,10 @@ def _reject_edited(path: Path) -> None:
 
 
 def compared(stage: Path, units: Sequence[str], *, needs_copies: bool) -> Iterator[Difference]:
-    """Yield the files that differ from the built ones. needs_copies: whether copies that source/ lacks are reported."""
+    """Yield the course's files that differ from the built ones in `stage`.
+
+    needs_copies: also report missing copies of released files in source/.
+    """
     for kind in _KINDS:
         built = _files(stage, kind)
         present = {path for path in _files(folder(), kind) if not units or path.parts[1] in units}
@@ -246,15 +256,18 @@ def compared(stage: Path, units: Sequence[str], *, needs_copies: bool) -> Iterat
 
 
 def _is_copy(path: Path) -> bool:
-    """Return whether a file of source/ is written only for nbgrader, which releases all files next to a notebook.
+    """Return whether a path is that of a file in source/ other than a notebook.
 
-    Git tracks these files only in release/.
+    Such a file is only there because nbgrader releases all files next to a notebook. Git tracks it only in release/.
     """
     return path.parts[0] == course.SOURCE and path.suffix != ".ipynb"
 
 
 def content_to_write(built: Path, path: Path) -> bytes:
-    """Return the content to write to `path`. A copy in source/ is the file of release/, if that is up to date."""
+    """Return the content to write to `path`: that of the built file.
+
+    If release/ has an up-to-date file, the copy in source/ gets that file's content instead.
+    """
     released = folder() / course.RELEASE / Path(*path.parts[1:])
     if _is_copy(path) and released.is_file() and has_same_meaning(built, released):
         return released.read_bytes()
@@ -262,7 +275,7 @@ def content_to_write(built: Path, path: Path) -> bytes:
 
 
 def has_same_meaning(built: Path, present: Path) -> bool:
-    """Return whether a file need not be written: it has the built content, or differs only as builds may."""
+    """Return whether a present file is up to date: equal to the built one, or different only by rounding."""
     if filecmp.cmp(built, present, shallow=False):
         return True
     from .up_to_date import is_up_to_date  # imports torch

@@ -4,7 +4,7 @@
       most_alike:
         answer: 4            # a number, yes or no, a word, or a list of numbers
         because: "What the student reads below `Yes.` and `Not quite.`"
-        instead:             # what stands below `Not quite.` where one particular other answer was given
+        instead:             # the text below `Not quite.` for one particular other answer
           6: "..."
     hints:
       dot_product_scores:    # three for each exercise
@@ -12,7 +12,8 @@
         - "A plan of shapes ..."
         - "The operation to look up ..."
 
-A number is right within 1 % or 0.005. An answer without a point is a count, to which no other whole number is near.
+A student's number is right if it is within 1 % or 0.005 of the answer. An answer without a decimal point is a count,
+for which no other whole number is right.
 """
 
 import json
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 HINTS = 3
 LONGEST = 200
-"""Characters in a sentence."""
+"""Most characters in a sentence."""
 
 
 class _Guess(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,7 +46,10 @@ class _Lesson(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def lesson(text: Path) -> dict[str, Any] | None:
-    """Return a unit's guesses and hints as they are released, or None if it has neither. Raises BuildError."""
+    """Read a unit's guesses and hints, in the form of the release; None if the unit has no such file.
+
+    text: path of the unit's text in exercises/. Raises BuildError.
+    """
     file = text.with_suffix(".yaml")
     if not file.is_file():
         return None
@@ -60,7 +64,10 @@ def lesson(text: Path) -> dict[str, Any] | None:
 
 
 def reject_unmatched(text: Path, held: dict[str, Any] | None, notebook: Any) -> None:
-    """Raise BuildError if the notebook has guesses that the file lacks, or the reverse; hints likewise."""
+    """Raise BuildError unless the notebook's guesses and exercises match the guesses and hints in the file.
+
+    text: path of the unit's text. held: the result of `lesson`.
+    """
     file = text.with_suffix(".yaml").name
     names = _guess_names(text, held, notebook)
     for name in names:
@@ -81,7 +88,7 @@ def reject_unmatched(text: Path, held: dict[str, Any] | None, notebook: Any) -> 
 
 
 def _guess_names(text: Path, held: dict[str, Any] | None, notebook: Any) -> list[str]:
-    """Return the names of the notebook's guesses. Raises BuildError if a student cannot answer one of them."""
+    """Return the names of the notebook's guesses; raises BuildError if a call of `guess` or `hint` is invalid."""
     found = list[str]()
     for cell in notebook.cells:
         for call in called_in(cell.source) if cell.cell_type == "code" else ():

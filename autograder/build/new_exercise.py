@@ -1,7 +1,7 @@
-"""The files of a new exercise, as CONTRIBUTING.md lists them, and what of them is left to write.
+"""Write template files for a new exercise, as CONTRIBUTING.md lists them, and find the parts left to write.
 
-Each file begins with a text in which `MARK` stands wherever its author is to write something. Placeholders: $name,
-$snake (the name in lower case), $unit, $check (the module that students import the check from).
+In the templates, `MARK` precedes each part that the author has to write. Placeholders: $name, $snake (the name in lower
+case), $unit, $check (the module from which students import the check).
 """
 
 import ast
@@ -147,14 +147,13 @@ MARK = "TO WRITE:"
 
 
 class NotBegun(UserError):
-    """The exercise cannot be begun, and nothing was written."""
+    """Raised if no files for a new exercise can be written; `str()` says why. Nothing was written."""
 
 
 def new_exercise(unit: str, name: str, *, of_a_class: bool = False) -> list[Path]:
-    """Write the files of an exercise, and those of its unit if that is new; return their paths.
+    """Write the template files of an exercise, and those of its unit if the unit is new; return their paths.
 
-    of_a_class: whether students are to write a class, not a function.
-    Raises NotBegun, NotWritable and BadSettings.
+    of_a_class: True if students write a class, not a function. Raises NotBegun, NotWritable and BadSettings.
     """
     for identifier in (unit, name):
         is_name = identifier.isidentifier() and identifier.isascii() and not identifier.startswith("_")
@@ -194,7 +193,7 @@ def new_exercise(unit: str, name: str, *, of_a_class: bool = False) -> list[Path
 
 
 def left_to_write(unit: str) -> list[str]:
-    """Return what is still marked in the unit's files, with file and line, in the order of CONTRIBUTING.md."""
+    """Return the parts left to write in a unit's files, each as `FILE, line NUMBER: TEXT`."""
     files = files_of_unit(unit)
     for kind in content.OF_EACH_UNIT:
         files += sorted(path for path in (content.place(kind) / unit).rglob("*") if path.suffix in (".py", ".yaml"))
@@ -208,13 +207,13 @@ def left_to_write(unit: str) -> list[str]:
 
 
 def files_of_unit(unit: str) -> list[Path]:
-    """Return the files of a unit's text, guesses and hints, and solutions."""
+    """Return the paths of a unit's text, of its guesses and hints, and of its solutions; they may not exist."""
     text = folder() / "exercises" / f"{unit}.py"
     return [text, text.with_suffix(".yaml"), content.place(content.SOLUTIONS) / f"{unit}.py"]
 
 
 def _reject_taken(unit: str, name: str, text: str, solutions: str) -> None:
-    """Raise NotBegun if the unit has something of this name."""
+    """Raise NotBegun if the unit's solutions define this name, or a cell of its text has it."""
     try:
         names = set(_bound(ast.parse(solutions)))
     except SyntaxError as error:
@@ -226,11 +225,14 @@ def _reject_taken(unit: str, name: str, text: str, solutions: str) -> None:
 
 
 def _with_hints(lesson: str, new: str) -> str:
-    """Return a unit's guesses and hints, with an exercise's in front of the hints, indented as they are."""
+    """Return the text of a unit's guesses and hints with a new exercise's hints inserted before the others.
+
+    lesson: the present text. new: the YAML of the new hints, which is indented like the others.
+    """
     found = re.search(r"^hints:[ \t]*(?:#.*)?\n(?:[ \t]*(?:#.*)?\n)*(?=( +)\S)", lesson, re.M)
     if found:
         return lesson[: found.end()] + textwrap.indent(new, found[1]) + lesson[found.end() :]
-    if re.search(r"^hints:", lesson, re.M):  # on one line: `build` says which are missing
+    if re.search(r"^hints:", lesson, re.M):  # all hints are on one line: the build reports the missing ones
         return lesson
     return f"{lesson.rstrip()}\n\nhints:\n{textwrap.indent(new, '  ')}"
 
@@ -248,7 +250,10 @@ def _bound(module: ast.Module) -> Iterator[str]:
 
 
 def _importing(line: str, solutions: str) -> str:
-    """Return the solutions with this import, below the others or the docstring, if they lack the name."""
+    """Return a module's source with an import added below its other imports, unless it has the imported name.
+
+    line: the import statement; empty to add none.
+    """
     module = ast.parse(solutions)
     if not line or line.split()[-1] in _bound(module):
         return solutions
@@ -261,7 +266,7 @@ def _importing(line: str, solutions: str) -> str:
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text, or nothing if there is no file. Raises NotBegun if it cannot be read."""
+    """Return a file's text; empty if the file does not exist. Raises NotBegun if it cannot be read."""
     try:
         return path.read_text() if path.is_file() else ""
     except (OSError, UnicodeDecodeError) as error:

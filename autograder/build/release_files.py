@@ -1,8 +1,8 @@
-"""The files that students get: next to a unit's notebook, or all in one notebook.
+"""Make the files that students get with a unit's notebook, or a single notebook that contains them.
 
-Next to the notebook are the check, a README, requirements.txt and AGENTS.md. The check is a short module, and a zip
-with the modules that it imports. A notebook that contains the check's files in a cell is for courses in which students
-can be sent only one file.
+The files are the student check, a README, requirements.txt and AGENTS.md. The student check is a short module and a zip
+file with the modules that it imports. The single notebook has the check's files in a cell, for courses that can give
+students only one file.
 """
 
 import ast
@@ -37,7 +37,7 @@ _PACKAGE = Path(__file__).parents[1]
 _FACADE = _PACKAGE / "student_check" / "facade.py"
 _LOADER, _CHECK = _PACKAGE / "student_check" / "loader.py", _PACKAGE / "student_check" / "check.py"
 _DATE = (1980, 1, 1, 0, 0, 0)
-"""The first that a zip can hold: the bytes must depend on nothing but the modules."""
+"""The time stamp of all files in the zip file, so that its bytes depend only on the modules."""
 _UNIX, _MODE = 3, 0o644 << 16
 _CELL = '''# The check, which this notebook carries with it. Run this cell; there is nothing to read.
 import atexit
@@ -62,15 +62,15 @@ SINGLE_FILES = "single_file"
 
 
 def facade() -> bytes:
-    """Return the content of the module that notebooks import."""
+    """Return the content of the module from which notebooks import the student check."""
     return _FACADE.read_bytes()
 
 
 @cache
 def zipped_modules() -> bytes:
-    """Return the zip of the modules that the student check imports, as they are in the package.
+    """Return the bytes of a zip file with all modules of the student check.
 
-    The modules are stored, not compressed, so that the bytes do not depend on the version of zlib.
+    The modules are not compressed, so that the bytes do not depend on the version of zlib.
     """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
@@ -82,7 +82,7 @@ def zipped_modules() -> bytes:
 
 
 def modules() -> list[Path]:
-    """Return the files of the check, of its loader, and of all modules of the package that these import."""
+    """Return the paths of the student check, its loader, and all modules of the engine that they import."""
     found, left = set[Path](), [_LOADER, _CHECK]
     while left:
         path = left.pop()
@@ -93,7 +93,7 @@ def modules() -> list[Path]:
 
 
 def _imported(path: Path) -> Iterator[Path]:
-    """Yield the modules of the package that a module imports, and the packages that it is in."""
+    """Yield the paths of the engine's modules that a module imports, and of the packages that contain the module."""
     yield from (folder / "__init__.py" for folder in path.parents if folder.is_relative_to(_PACKAGE))
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -136,7 +136,7 @@ the other files into *Files*, at the left.
 
 
 def readme(unit: str, notebook: Any, settings: Settings, *, with_lesson: bool) -> str:
-    """Return the folder's README. with_lesson: whether the unit has guesses or hints."""
+    """Return the README for the folder of a unit's files. with_lesson: True if the unit has guesses or hints."""
     found = re.search(r"^# +(.+)$", notebook.cells[0].source if notebook.cells else "", re.M)
     text = _README.format(
         title=found[1].strip() if found else unit,
@@ -169,7 +169,7 @@ tutor:
 
 
 def for_assistants(unit: str, settings: Settings, *, with_lesson: bool) -> str:
-    """Return the instructions for AI assistants, which many of them read in the folder that they work in."""
+    """Return the text of AGENTS.md, which asks AI assistants to tutor. with_lesson: True if the unit has hints."""
     return _ASSISTANTS.format(
         notebook=f"{unit}.ipynb",
         hint='`hint("NAME")` asks a question that leads on. ' if with_lesson else "",
@@ -179,9 +179,9 @@ def for_assistants(unit: str, settings: Settings, *, with_lesson: bool) -> str:
 
 
 def requirements(notebook: Any, check: Iterable[str]) -> str:
-    """Return those of the engine's requirements that the notebook and its check import.
+    """Return the text of requirements.txt: those of the engine's requirements that the notebook or the check imports.
 
-    check: the sources of the check's modules.
+    check: the sources of the student check's modules.
     """
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     imported = set[str]().union(*map(_imported_packages, [*code, *check])) | {_ALWAYS}
@@ -205,16 +205,19 @@ def _name(requirement: str) -> str:
 
 
 def single_files(root: Path, check: str) -> dict[Path, str]:
-    """Return each unit's notebook, from its release below a folder, by its path in the course.
+    """Return the text of each unit's single notebook, by the path to write it to, relative to the course's folder.
 
-    check: the module that notebooks import the check from. Raises BuildError.
+    root: the folder that contains release/. check: name of the student check's module. Raises BuildError.
     """
     released = sorted(path for path in root.glob("release/*/*.ipynb") if path.stem == path.parent.name)
     return {Path(SINGLE_FILES, path.name): nbformat.writes(single_file(path, check)) + "\n" for path in released}
 
 
 def write_single_files(texts: dict[Path, str]) -> list[Path]:
-    """Write the notebooks that are missing or differ, and return their paths. Raises NotWritable."""
+    """Write the single notebooks that are missing or differ; return the written paths. Raises NotWritable.
+
+    texts: the result of `single_files`.
+    """
     changed = []
     for path, text in texts.items():
         target, content = folder() / path, text.encode()
@@ -225,7 +228,10 @@ def write_single_files(texts: dict[Path, str]) -> list[Path]:
 
 
 def single_file(released: Path, check: str) -> Any:
-    """Return a released notebook with the files in a cell above the import of the check; raises BuildError."""
+    """Return a released notebook with the student check's files in a cell above the import of the check.
+
+    released: path of the notebook. check: name of the check's module. Raises BuildError if no cell imports the check.
+    """
     notebook = nbformat.read(released, as_version=4)
     imports = f"from {check} import "
     cells = enumerate(notebook.cells)
@@ -246,7 +252,7 @@ def single_file(released: Path, check: str) -> Any:
 
 
 def _packed(files: list[Path]) -> str:
-    """Return the files in lines of text, the same for the same files."""
+    """Return files packed as lines of base64 text, which depends only on the files' names and contents."""
     held = BytesIO()
     with lzma.open(held, "wb") as packed, tarfile.open(fileobj=packed, mode="w") as archive:
         for file in files:

@@ -1,18 +1,18 @@
-"""A unit's instructor notebook, from its text in exercises/ and its answers in solutions/.
+"""Build a unit's source notebook from its text in exercises/ and its answers in solutions/.
 
-The text is a py:percent notebook (jupytext). Some of its cells are more than text:
+The text is a py:percent notebook (jupytext). The first line of a cell says what the cell becomes:
 
-    # %% exercise="scaled_softmax" points=4             becomes the solution cell and its check
-    # %% [markdown] written="why_scale" points=3        a question; below it comes a cell for the answer, marked by hand
-    # %% locked="setup"                                 code that belongs to the instructor
-    # %% drawing=true                                   code that only draws: collapsed, in a locked cell too
-    # %% training="reverse_six_digits"                  code that takes its time: students run it, marking never does
-    # %% [markdown]  and  # %%                          stay as they are; students may change the latter
+    # %% exercise="scaled_softmax" points=4             a solution cell, and the exercise's check cell
+    # %% [markdown] written="why_scale" points=3        a question, and a cell for the answer, which a person grades
+    # %% locked="setup"                                 code that only the instructor changes
+    # %% drawing=true                                   code that only draws: collapsed; also for locked cells
+    # %% training="reverse_six_digits"                  code that trains slowly: students run it, grading does not
+    # %% [markdown]  and  # %%                          the same cell; students may change the code
 
-Added are the points, where each exercise's text begins, and at the end the instructions on submitting.
+The build adds the points at the top of each exercise's text, and the instructions for submitting at the notebook's end.
 
-In a solution's cell, everything below a docstring is between nbgrader's solution marks. Code that students get is
-narrow enough for JupyterLab at 1280 pixels, next to its file list.
+In a solution cell, everything below a docstring is between nbgrader's solution marks. Code that students get is narrow
+enough for JupyterLab in a window of 1280 pixels, next to its file list.
 """
 
 import ast
@@ -43,13 +43,13 @@ STUCK = """# Stuck? In a cell of your own: hint("{exercise}")
 """
 CALLED = 'check("{exercise}")'
 DRAWS = "# This code only draws. Click here to read it."
-"""The line of a collapsed cell that JupyterLab shows."""
+"""First line of a cell that only draws: the line that JupyterLab shows of the collapsed cell."""
 TRAINS = "# Yours to change and to run, as often as you like. Marking does not run this cell."
-"""Above what a training cell says."""
+"""First line of a training cell."""
 HOW_TO_HAND_IN = "how-to-hand-in"
-"""The id of the last cell."""
+"""The id of the notebook's last cell, with the instructions for submitting."""
 QUESTION = "question-"
-"""The beginning of the id of a written question's cell."""
+"""Prefix of the id of a cell with a written question's text."""
 _POINTS = re.compile(r"\*\*(Exercise `\w+`: |Question: )?[\d.]+ points?\*\*.*")
 _KNOWN = {"exercise", "written", "locked", "points", "drawing", "training"}
 _METADATA = {
@@ -59,13 +59,13 @@ _METADATA = {
 
 
 class NoSolution(Exception):
-    """solutions/ has no such function or class, or none that can become a stub; `str()` gives the reason."""
+    """Raised if a unit's solutions lack a definition, or if it cannot become a stub; `str()` gives the reason."""
 
 
 def solution_cell(module_source: str, name: str) -> str:
-    """Return the definition of `name`, with its bodies marked so that nbgrader replaces them with the stub.
+    """Return the source of the definition of `name`, with marks around the code that nbgrader replaces by the stub.
 
-    Signature and docstring stay; so does `super().__init__()`, which is not part of any exercise.
+    Signatures, docstrings and `super().__init__()` stay outside the marks. Raises NoSolution.
     """
     try:
         ast.parse(module_source)
@@ -95,7 +95,7 @@ def solution_cell(module_source: str, name: str) -> str:
 
 
 def too_wide(code: str) -> str:
-    """Return a cell's first line that is too wide, or nothing. The solution, which a stub replaces, may be wider."""
+    """Return a cell's first line outside the solution that has more than COLUMNS characters; empty without one."""
     in_solution = False
     for line in code.splitlines():
         in_solution = line.strip() == BEGIN or (in_solution and line.strip() != END)
@@ -105,13 +105,16 @@ def too_wide(code: str) -> str:
 
 
 def takes_nothing(module_source: str, name: str) -> bool:
-    """Return whether `name` is a function without arguments: the one of a bug hunt."""
+    """Return whether `name` is a function without arguments, and so the answer to a bug hunt. Raises NoSolution."""
     definition = _definition(module_source, name)
     return isinstance(definition, ast.FunctionDef) and not ast.unparse(definition.args)
 
 
 def written_answers(module_source: str) -> dict[str, str]:
-    """Return the model answers to the unit's written questions, by name, from the module's dict WRITTEN."""
+    """Return the model answers to a unit's written questions, by the question's name.
+
+    They are read from the dict WRITTEN in the source of the unit's solutions.
+    """
     for node in ast.parse(module_source).body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["WRITTEN"]:
             answers: dict[str, str] = ast.literal_eval(node.value)
@@ -127,7 +130,7 @@ def _definition(module_source: str, name: str) -> ast.FunctionDef | ast.ClassDef
 
 
 def _first_line(lines: Sequence[str], statement: ast.stmt) -> int:
-    """Return the index of a body's first line: a comment above the first statement is part of the answer."""
+    """Return the index of a body's first line, which is a comment if comments precede the first statement."""
     decorators = getattr(statement, "decorator_list", [])
     start: int = min([statement.lineno, *(decorator.lineno for decorator in decorators)]) - 1
     while not (above := lines[start - 1].strip()) or above.startswith("#"):
@@ -145,11 +148,14 @@ def _body(function: ast.FunctionDef) -> Sequence[ast.stmt]:
 
 
 class BuildError(UserError):
-    """The course cannot be built; `str()` says what is wrong, and in which file."""
+    """Raised if the course cannot be built; `str()` says what is wrong, and in which file."""
 
 
 def source_notebook(text: Path, solutions: Path, settings: Settings, *, with_hints: bool = False) -> Any:
-    """Return the notebook of a unit, with answers; raises BuildError. with_hints: whether its exercises have hints."""
+    """Return the source notebook of a unit, which contains the solutions; raises BuildError.
+
+    text, solutions: paths of the unit's files. with_hints: True if its exercises have hints.
+    """
     if not solutions.is_file():
         raise BuildError(f"{text.name} has no solutions: write solutions/{solutions.name}.")
     answers = solutions.read_text()
@@ -186,7 +192,10 @@ def source_notebook(text: Path, solutions: Path, settings: Settings, *, with_hin
 
 
 def points_of(cells: list[Any]) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the points of the exercises, and those of the written questions, which have no hidden test."""
+    """Return the points of each exercise, and the points of each written question, by name.
+
+    cells: those of a source notebook.
+    """
     graded = {cell.id: one["points"] for cell in cells if "points" in (one := cell.metadata.get("nbgrader", {}))}
     checks = {name: worth for name, worth in graded.items() if name.startswith(CHECK_PREFIX)}
     exercises = {name.removeprefix(CHECK_PREFIX): worth for name, worth in checks.items()}
@@ -194,14 +203,17 @@ def points_of(cells: list[Any]) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def locked(name: str) -> dict[str, Any]:
-    """Return nbgrader's metadata for a code cell that belongs to the instructor."""
+    """Return nbgrader's metadata for a locked code cell. name: its grade_id."""
     return _nbgrader(name, locked=True)
 
 
 def _as_it_is(
     text: Path, number: int, cell: Any, metadata: dict[str, Any], settings: Settings, later: Sequence[str]
 ) -> Any:
-    """Return a cell that students get as it is in the text, except for a guarded import of the check."""
+    """Return a plain or locked cell as students get it: as in the text, but with a guarded import of the check.
+
+    number: the cell's number in the text. later: see `guarded`. Raises BuildError if a line is too wide.
+    """
     name = metadata.get("locked", f"{text.stem}-{number}")
     if cell.cell_type == "code":
         _reject_wide(f"{text.name}: a given cell", cell.source)
@@ -216,7 +228,10 @@ def _as_it_is(
 
 
 def _training(text: Path, cell: Any, metadata: dict[str, Any]) -> Any:
-    """Return a cell that students may change and run. Its id or metadata tells grading to leave it out."""
+    """Return a training cell, which students may change and run, and which grading recognises and leaves out.
+
+    Raises BuildError if the cell is not valid.
+    """
     name = metadata["training"]
     if cell.cell_type != "code" or len(metadata) > 1 or not isinstance(name, str) or not name.isidentifier():
         raise BuildError(
@@ -228,7 +243,7 @@ def _training(text: Path, cell: Any, metadata: dict[str, Any]) -> Any:
 
 
 def _frame(unit: str, cells: list[Any], settings: Settings) -> None:
-    """Add the total of points at the top, and how to submit at the end."""
+    """Add the total points at the notebook's top, and the instructions for submitting at its end."""
     exercises, written = points_of(cells)
     _add_total(cells, unit, sum(exercises.values()), sum(written.values()))
     if how := settings.handing_in.section(f"{unit}.ipynb"):
@@ -264,7 +279,10 @@ def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str, *, 
 
 
 def _written(text: Path, answers: str, metadata: dict[str, Any], question: str) -> list[Any]:
-    """Return the question, and a cell whose text in source/ is the model answer."""
+    """Return the cells of a written question: the question, and the answer cell with the model answer.
+
+    answers: the source of the unit's solutions. Raises BuildError.
+    """
     name = metadata["written"]
     where = f"{text.name}: question `{name}`"
     points = _points(where, metadata)
@@ -292,7 +310,10 @@ def _nbgrader(grade_id: str, **flags: Any) -> dict[str, Any]:
 
 
 def _add_points(cells: list[Any], exercise: str, points: float) -> None:
-    """Add a paragraph with an exercise's points to the text cell above the exercise, else to a new cell."""
+    """Add a paragraph with an exercise's points to the last cell, if that is a text cell, or else in a new cell.
+
+    cells: those above the exercise.
+    """
     line = f"**Exercise `{exercise}`: {_in_words(points)}**"
     if cells and cells[-1].cell_type == "markdown" and "nbgrader" not in cells[-1].metadata:
         cells[-1].source = _below_headings(cells[-1].source, line)
@@ -301,7 +322,10 @@ def _add_points(cells: list[Any], exercise: str, points: float) -> None:
 
 
 def _add_total(cells: list[Any], title: str, by_tests: float, by_hand: float) -> None:
-    """Add a paragraph with the notebook's points below its title."""
+    """Add a paragraph with the notebook's total points below its title.
+
+    by_tests, by_hand: points that hidden tests give, and points that a person gives.
+    """
     total = f"**{_in_words(by_tests + by_hand)}**"
     if by_hand:
         total += f": {by_tests:g} for code, {by_hand:g} for what you write in words"
@@ -312,12 +336,12 @@ def _add_total(cells: list[Any], title: str, by_tests: float, by_hand: float) ->
 
 
 def states_points(paragraph: str) -> bool:
-    """Return whether a paragraph only says how many points something is worth."""
+    """Return whether a paragraph only states the points of an exercise, a question or the notebook."""
     return _POINTS.fullmatch(paragraph.strip()) is not None
 
 
 def _in_words(points: float) -> str:
-    """Return `1 point` or `2.5 points`."""
+    """Return a number of points in words, such as `1 point` or `2.5 points`."""
     return f"{points:g} point{'' if points == 1 else 's'}"
 
 

@@ -1,4 +1,4 @@
-"""Comparison of a built file with the existing one: processors round differently in the last digit."""
+"""Compare a built file with the present one, up to the rounding of numbers, which differs between processors."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,10 @@ from ..tracing.reference import TOLERANCE, unpack_numbers
 
 
 def is_up_to_date(built: Path, present: Path) -> bool:
-    """Return whether two different files differ only in the rounding of their numbers."""
+    """Return whether a built file differs from the present one only in the rounding of its numbers.
+
+    Always False for files that are not data files of the student check.
+    """
     if not built.name.endswith(".json.gz"):
         return False
     try:
@@ -23,7 +26,7 @@ def is_up_to_date(built: Path, present: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Close:
-    """Tolerance for the same number from two processors; the check itself allows more."""
+    """Tolerance, relative and absolute, for the same number from two processors; the student check allows more."""
 
     to_its_size: float
     at_all: float
@@ -35,9 +38,9 @@ class _Close:
 
 _EXACTLY = _Close(0.0, 0.0)
 _CLOSE = {EXAMPLES: _EXACTLY, LESSON: _EXACTLY, MISTAKES: _Close(1e-5, 2e-4), STEPS: _Close(TOLERANCE, TOLERANCE)}
-"""Tolerances by section. The sums of misconceptions have four digits after the point."""
+"""Tolerance for each section of a data file. The sums of misconceptions are rounded to four decimals."""
 _OF_TENSORS = {"float32": _Close(1e-6, 2e-6), "float64": _Close(1e-12, 2e-12)}
-"""Tolerances of the tensors in them, by dtype: short ones have six or twelve digits after the point."""
+"""Tolerance for tensors in these sections, by dtype. They may be rounded to six or twelve decimals."""
 
 
 def _alike(one: Any, other: Any, close: _Close) -> bool:

@@ -1,4 +1,4 @@
-"""A grader of a hunt: the answer returns an input on which a known mistake differs from the right answer.
+"""Graders of bug hunts: the answer returns an input on which a known misconception's result differs from the right one.
 
     @contracts.exercise("hunt_merge_heads", forbids=())
     class TestHuntMergeHeads(contracts.Graders):
@@ -7,8 +7,8 @@
             Hunt(of="merge_heads", mistake="merged_without_swapping", takes=("x: b h T hd",)),
         )
 
-The wrong function is the catalogue's, which alone says what is wrong with it. Any input will do, so an answer's numbers
-tell nothing: what its fingerprint keeps is in what way it fails.
+The wrong function is the misconception in the catalogue. Many inputs are right, so the transcript of an answer contains
+only the way in which it fails, not its numbers.
 """
 
 import ast
@@ -28,17 +28,17 @@ from ..graders.proxy import StudentProxy
 
 
 class NoHunt(ValueError):
-    """The misconception of a bug hunt does not exist or cannot be released; `str()` says what to do."""
+    """Raised if the misconception of a bug hunt does not exist or cannot be released; `str()` says why."""
 
 
 @dataclass(frozen=True)
 class Hunt(CounterexampleTarget):
-    """The function of a bug hunt, and the misconception of the catalogue that makes it wrong."""
+    """The subject of a bug hunt: a function, the inputs it takes, and the misconception that makes it wrong."""
 
     mistake: str = ""
 
     def wrong(self, unit: str) -> catalogue.Candidate:
-        """The known mistake; raises NoHunt."""
+        """Return the misconception from the unit's catalogue; raises NoHunt."""
         found = catalogue.misconceptions(unit).get(self.mistake)
         if found is None or found.exercise != self.of:
             raise NoHunt(
@@ -48,7 +48,7 @@ class Hunt(CounterexampleTarget):
         return found
 
     def packed(self, unit: str) -> PackedFunction:
-        """The wrong function as it is released; raises NoHunt where it needs what students do not have."""
+        """Return the wrong function, packed for the release; raises NoHunt if it uses a name that students lack."""
         code = self.wrong(unit).source()
         imports: dict[str, str] = {}
         around = {**content.notebook(), **content.solutions(unit)}
@@ -61,24 +61,24 @@ class Hunt(CounterexampleTarget):
         return packed_function(code, imports)
 
     def released(self, unit: str) -> dict[str, Any]:
-        """All that the check needs, as JSON."""
+        """Return the data about this bug hunt that the student check needs, as JSON objects; raises NoHunt."""
         about = {name: value for name, value in asdict(self).items() if name != "mistake" and value not in ((), "")}
         return {**about, "wrong": dict(self.packed(unit))}
 
 
 def hunt_of(test: HiddenTest) -> Hunt | None:
-    """Return what a hidden test hunts; None of a test of another kind."""
+    """Return the bug hunt that a hidden test grades; None for other hidden tests."""
     return test.hunted if isinstance(test.hunted, Hunt) else None
 
 
 def hunt(statement: str, hunted: Hunt, *, weight: float = 2) -> Method:
-    """Declares the grader of a hunt, with the statement that students read."""
+    """Return the hidden test of a bug hunt, for a grader's class. statement: the text that students read."""
 
     def grader(self: Graders, student: StudentProxy, reference: Reference, rng: Cases) -> None:
         unit = type(self).__module__.split(".")[1]
         wrong = hunted.wrong(unit)
         right: Callable[..., Any] = content.solutions(unit)[hunted.of]
-        with student.by_chance() as note:  # keeps what is noted, and not the numbers
+        with student.by_chance() as note:  # the transcript gets only the note, not the numbers
             given = self.callee(student)()
             shown = judge_input(given, hunted, wrong.answer, right, describe, f"The right `{hunted.of}`")
             note(shown.why)

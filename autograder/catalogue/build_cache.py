@@ -1,8 +1,8 @@
-"""Cache results about one exercise while a course is written.
+"""Cache the results of grading one exercise's known answers, so that a build repeats only what has changed.
 
-The cache is in the course's `.cache/`, under a digest of everything that the results depend on: the engine, the
+The files are in the course's `.cache/`. Each has a digest of everything that its results depend on: the engine, the
 installed packages, the type of processor, solutions and hidden tests, and the exercise's misconceptions and alternative
-solutions. If any of these has changed, or the file is damaged, the cache is empty.
+solutions. If any of these has changed, or the file is damaged, its results are not used.
 """
 
 import hashlib
@@ -27,17 +27,17 @@ from .known_answers import misconceptions, right_answers
 T = TypeVar("T")
 FOLDER = ".cache"
 _NEEDS_OTHERS = re.compile(r"right_answers|^\s*from\s+\.", re.M)
-"""The text of a module of alternative solutions that imports another one."""
+"""Matches the text of a module of alternative solutions that imports another one."""
 _QUOTED = re.compile(rb'"(\w+)"')
 _PACKAGES = {".dist-info", ".egg-link", ".pth"}
-"""Endings of files that name an installed package, its version and its place."""
+"""Endings of files and folders whose names state an installed package and its version."""
 
 
 class BuildCache:
-    """The results of one kind about one exercise."""
+    """The cache file for results of one kind on one exercise."""
 
     def __init__(self, kind: Literal["handout", "marks", "shown"], unit: str, exercise: str) -> None:
-        """kind: `shown` for results on each misconception by itself, regardless of the others.
+        """kind: `shown` is for results on single misconceptions, which do not depend on the others.
 
         Raises UnknownUnit, UnusableUnit, and EditError if the exercise's misconceptions cannot be read.
         """
@@ -46,7 +46,7 @@ class BuildCache:
         self._origin = _origin(unit, exercise, settings, with_misconceptions=kind != "shown").encode()
 
     def read(self, form: type[T]) -> T | None:
-        """Return the result that was written last; None if it depends on something else, or has another form."""
+        """Return the cached result; None if it is missing, outdated or not of the type `form`."""
         with suppress(OSError, ValueError, msgspec.DecodeError):
             origin, digest, result = self._file.read_bytes().split(b"\n", 2)
             if origin == self._origin and digest == _digest(result):
@@ -54,7 +54,7 @@ class BuildCache:
         return None
 
     def write(self, result: Any) -> None:
-        """Replace the cached result, if the folder can be written."""
+        """Replace the cached result; does nothing if the folder cannot be written."""
         encoded = msgspec.json.encode(result)
         part = self._file.with_name(f"{self._file.name}.{os.getpid()}.part")
         with suppress(OSError):
@@ -69,7 +69,10 @@ def _digest(encoded: bytes) -> bytes:
 
 
 def _origin(unit: str, exercise: str, settings: str, *, with_misconceptions: bool) -> str:
-    """Return a digest of everything on which the verdicts on the exercise's known answers can depend."""
+    """Return a digest of everything on which the results on an exercise's known answers can depend.
+
+    with_misconceptions: include the exercise's own misconceptions.
+    """
     digested = hashlib.sha256()
     parts = settings.encode(), *_environment(), *_content(unit, exercise, with_misconceptions=with_misconceptions)
     for part in parts:
@@ -101,9 +104,10 @@ def _content(unit: str, exercise: str, *, with_misconceptions: bool) -> Iterator
 
 
 def _files(unit: str, exercise: str) -> set[Path]:
-    """Return the unit's settings, solutions and hidden tests, the exercise's alternative solutions, and their imports.
+    """Return the paths of the files on which an exercise's results depend, besides its misconceptions.
 
-    Another unit's files are among them if one of these files names that unit.
+    These are the course's settings, the unit's solutions and hidden tests, and the exercise's alternative solutions. If
+    one of them names another unit, that unit's files are included.
     """
     others = {text.stem for text in (folder() / "exercises").glob("*.py")} - {unit}
     kinds = content.SOLUTIONS, content.HIDDEN
@@ -120,7 +124,7 @@ def _names(unit: str, path: Path) -> bool:
 
 
 def _files_without(kind: str, others: set[str]) -> set[Path]:
-    """Return all files of a kind of content, without those of the other units."""
+    """Return the paths of all files of one kind of content, except those of the units in `others`."""
     place = content.place(kind)
     return {
         path
@@ -132,7 +136,10 @@ def _files_without(kind: str, others: set[str]) -> set[Path]:
 
 
 def _alternative_solutions(unit: str, exercise: str, others: set[str]) -> set[Path]:
-    """Return the modules with alternative solutions of the exercise; all modules if one imports another."""
+    """Return the paths of the modules with the exercise's alternative solutions; all modules if one imports another.
+
+    others: names of units whose modules are left out.
+    """
     place, every = content.place(content.RIGHT_ANSWERS), _files_without(content.RIGHT_ANSWERS, others)
     known = [one.answer for one in right_answers(unit).values() if one.exercise == exercise]
     own = {Path(inspect.getsourcefile(answer) or "") for answer in known}

@@ -1,7 +1,7 @@
-"""One known answer: its exercise, its sentence and its code, which may be made by edits of a right answer's text.
+"""One known answer: its exercise, its sentence for students and its code, which may be an edited right answer.
 
 A misconception is a mutant of a right answer. An edit replaces words and signs. Spaces, line breaks and the kind of
-quotes do not matter when it is looked up.
+quotes do not matter when its old text is searched for.
 """
 
 import ast
@@ -30,21 +30,24 @@ Kind = Literal[
     "value", "mask", "edge", "gradient", "initialisation", "dropout",
     "device", "dtype", "side effect", "contract", "hard-coded output",
 ]  # fmt: skip
-"""The aspect that a misconception gets wrong: the results in general, or a part of the exercise.
+"""The aspect of the exercise that a misconception gets wrong.
 
-edge: right in common cases only (sizes of 1, large scores, other lengths). contract: a wrong form of the result, or
-calls and refusals other than required. hard-coded output: right only for the public examples.
+value: the results in general. edge: unusual cases (sizes of 1, large scores, other lengths). contract: the form of the
+result, required calls, or required rejections of inputs. hard-coded output: right only for the public examples.
 """
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class EditError(UserError, ValueError):
-    """An edit cannot be made; says why."""
+    """Raised if an edit or the code of a known answer is invalid; `str()` says why."""
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One change: `new` where `old` is found, or wherever it is found if it is made `everywhere`."""
+    """One change of an answer's text: replace `old` by `new`.
+
+    `old` must occur exactly once or, if `everywhere`, at least twice; then all occurrences are replaced.
+    """
 
     old: str
     new: str
@@ -52,14 +55,17 @@ class Edit:
 
     @classmethod
     def parse(cls, written: str, *, everywhere: bool = False) -> "Edit":
-        """Read `old -> new`; raises EditError."""
+        """Parse an edit written as `old -> new`; raises EditError."""
         parts = _ARROW.split(written.rstrip("\n"), maxsplit=1)
         if len(parts) != 2 or not parts[0].strip():
             raise EditError(f"an edit is written `old -> new`, not `{written.strip()}`")
         return cls(parts[0], parts[1], everywhere)
 
     def places(self, text: str) -> Sequence[tuple[int, int]]:
-        """Return begin and end of each place; raises EditError unless there is one, or several with `everywhere`."""
+        """Return start and end of each occurrence of `old` in a text.
+
+        Raises EditError unless there is exactly one or, if `everywhere`, at least two.
+        """
         found = _places(self.old, text)
         if self.everywhere and len(found) < 2:
             raise EditError(f"`{self.old}` should be there more than once, and is {len(found)} times")
@@ -69,7 +75,7 @@ class Edit:
 
 
 def edited(text: str, edits: Sequence[Edit]) -> str:
-    """Return the text with all edits made. `{}` in a new text stands for the old one.
+    """Return a text with all edits made. `{}` in an edit's new text stands for the old text.
 
     Raises EditError, also if two edits overlap.
     """
@@ -87,9 +93,9 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
 
 
 def strip_annotations(source: str) -> str:
-    """Return the text of a function or class as a student would type it.
+    """Return the source of a function or class without docstrings, annotations, decorators and comments.
 
-    Docstrings, annotations, decorators and comments are removed; the rest of each line stays as it is written.
+    The rest of each line is unchanged.
     """
     text = dedent(source)
     encoded = text.encode()
@@ -140,7 +146,7 @@ def _places(old: str, text: str) -> Sequence[tuple[int, int]]:
 
 @cache
 def _words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return the words and signs of a text, with double quotes, and their spans."""
+    """Return the words and signs of a text, with strings in double quotes, and the span of each in the text."""
     matches = list(_WORDS.finditer(text))
     words = [f'"{m[0][1:-1]}"' if m[0][0] == "'" and len(m[0]) > 1 else m[0] for m in matches]
     return words, [match.span() for match in matches]
@@ -148,18 +154,21 @@ def _words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
 
 @dataclass(frozen=True)
 class Code:
-    """An answer as text: a base, which may be the text of another answer, and edits of it."""
+    """A known answer as text: the base, such as the solution's source, and edits of it."""
 
     unit: str
     exercise: str
     base: str
     edits: tuple[Edit, ...] = ()
     origin: str = ""
-    """The file and name for error messages."""
+    """The file and the answer's name, for error messages."""
 
     @property
     def text(self) -> str:
-        """The code; raises EditError if an edit cannot be made, or the result is no answer to the exercise."""
+        """The code with all edits, formatted by `ast.unparse`.
+
+        Raises EditError if an edit cannot be made, or if the code is not one definition with the exercise's name.
+        """
         try:
             (definition,) = ast.parse(self.written).body
         except (SyntaxError, ValueError) as reason:
@@ -170,7 +179,7 @@ class Code:
 
     @cached_property
     def written(self) -> str:
-        """The base with all edits made; raises EditError."""
+        """The base's text with all edits made; raises EditError if one cannot be made."""
         try:
             return edited(self.base, self.edits)
         except EditError as reason:
@@ -178,7 +187,10 @@ class Code:
 
     @cached_property
     def answer(self) -> Any:
-        """The function or class. Its globals are the unit's solutions and the notebooks' names. Raises EditError."""
+        """The function or class that the code defines; raises EditError if the code does not define it.
+
+        Its globals are the unit's other solutions and the names that notebooks define.
+        """
         file = f"<{self.exercise} {id(self):x}>"
         try:
             code = compile(self.written, file, "exec")
@@ -205,47 +217,47 @@ class Code:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One answer to an exercise, right or wrong."""
+    """One known answer to an exercise: a misconception, an alternative solution or the solution."""
 
     exercise: str
     name: str
     sentence: str
-    """The sentence for the student; for an alternative solution, its style."""
+    """A misconception's sentence for students; for an alternative solution, a description of its style."""
     code: Any
-    """`Code`, or the function or class itself."""
+    """The answer as `Code`, or as the function or class itself."""
     kind: Kind | None = None
-    """The aspect that it gets wrong; None for a right answer."""
+    """The aspect that a misconception gets wrong; None for a right answer."""
     caught_by: str | None = None
-    """The hidden test that must fail for a misconception; None for a right answer."""
+    """Name of the hidden test that a misconception must fail; None for a right answer."""
     mistake: str = ""
-    """The name of the misconception of which this is a variant; its own name if it is the only one."""
+    """Name of the misconception of which this is a variant; the answer's own name if it is not a variant."""
     whatever_weights: bool = False
-    """True if its sentence holds for each class that behaves alike but for its initial weights."""
+    """True if the sentence is also true for every class that differs only in its initial weights."""
 
     @property
     def answer(self) -> Any:
-        """The function or class."""
+        """The answer as a function or class."""
         return self.code.answer if isinstance(self.code, Code) else self.code
 
     def anew(self) -> "Candidate":
-        """Return the answer with new code, of which nothing has been called: a class may store results."""
+        """Return a copy whose function or class is created again, because a used class may have stored results."""
         return replace(self, code=replace(self.code)) if isinstance(self.code, Code) else self
 
     def source(self) -> str:
-        """Return the code as a student would have typed it, under the exercise's name and without the docstring."""
+        """Return the answer's source as a student could have typed it: with the exercise's name, without docstring."""
         return self.code.text if isinstance(self.code, Code) else _typed(self.code, self.exercise)
 
 
 def can_be_combined(one: Candidate, other: Candidate) -> bool:
-    """Return whether both edits have different places in the code of one of the two."""
+    """Return whether the edits of both misconceptions can be made in the same code without overlapping."""
     return _common_base(one, other) is not None
 
 
 def combined(one: Candidate, other: Candidate) -> Candidate:
-    """Return an answer with both misconceptions.
+    """Return an answer that has both misconceptions.
 
-    Raises EditError if they edit the same place, or have no common code. The combined code may be invalid, which its
-    `answer` raises.
+    Raises EditError if either has no edits, or if the edits overlap or cannot be made in the same code. If the combined
+    code is not valid, the result's `answer` raises EditError.
     """
     if not _are_edits(one, other):
         raise EditError("they are not edits of the same code")
@@ -258,9 +270,9 @@ def combined(one: Candidate, other: Candidate) -> Candidate:
 
 
 def moved(one: Candidate, other: Candidate) -> list[tuple[Candidate, Candidate]]:
-    """Return that of two combined misconceptions whose code is then another, and how it is alone in that code.
+    """Return each of two combined misconceptions whose edit was moved to other code, with the edit made only there.
 
-    The same edit may be another misconception there, for which its sentence is not true.
+    In the other code, the same edit may be another misconception, and its sentence not true.
     """
     base = _common_base(one, other)
     return [
@@ -273,7 +285,7 @@ def _are_edits(*candidates: Candidate) -> bool:
 
 
 def _common_base(one: Candidate, other: Candidate) -> str | None:
-    """Return the code in which both can be made, the first one's if possible; None if there is none."""
+    """Return a base in which both misconceptions' edits can be made, that of `one` if possible; else None."""
     if not _are_edits(one, other):
         return None
     edits = (*one.code.edits, *other.code.edits)
@@ -298,7 +310,7 @@ def _typed(thing: Any, name: str) -> str:
 
 @cache
 def _definitions(module: str) -> dict[str | int, ast.FunctionDef | ast.ClassDef]:
-    """Return a module's functions and classes by name, and by the line where their decorators begin."""
+    """Return a module's functions and classes, each by its name and by the number of its first line."""
     found: dict[str | int, ast.FunctionDef | ast.ClassDef] = {}
     for node in ast.parse(inspect.getsource(sys.modules[module])).body:
         if isinstance(node, ast.ClassDef) and node.name in found:

@@ -1,20 +1,20 @@
-"""Diagnose an answer: name the misconception that behaves exactly like it. A wrong name is worse than none.
+"""Diagnose a wrong answer: name the misconception that behaves exactly like it. A wrong name is worse than none.
 
-If no misconception has the answer's transcript, two are searched that it has at once: the pair with its transcript.
-Many exercises have thousands of pairs, and trying one takes a millisecond. So the search asks the single misconceptions
-first, one question of each hidden test. Where one of two shows nothing, the pair mostly shows what the other shows. A
-pair that fits the answer so far is asked a question on which both show something, and its transcript is compared only
-if that fits, too.
+If no misconception has the answer's transcript, the search looks for a pair of misconceptions that together have it.
+Many exercises have thousands of pairs, and trying one takes a millisecond. So the search first asks the single
+misconceptions one question of each hidden test (see `behaviour`). If one of two misconceptions does not change the
+response, the pair usually responds like the other one; this rules out most pairs. A remaining pair is asked a question
+to which both misconceptions change the response. Only if that fits, too, is its transcript compared.
 
-This rule can lose a pair but never gives a wrong one: a pair is returned only if its whole transcript is the answer's,
-and no other pair's is. Of several pairs none is returned, not even a misconception that all of them have: a student who
-corrects only that has an answer that is as wrong as before. A pair that behaves like a right answer or a single
-misconception is never found: such an answer is right, or was diagnosed before pairs are searched.
+The search can miss a pair but never returns a wrong one: a pair is returned only if its whole transcript is the
+answer's, and no other pair's is. If several pairs fit, none is returned, and no misconception that all of them share,
+because correcting only that would not help the student. Pairs that behave like a right answer or like a single
+misconception need no search: such an answer is right, or was diagnosed before.
 
-At last a misconception explains those failed tests in which the answer shows the same. An answer may differ from a
-misconception where both are right, or have one more mistake. So only the tests that the misconception fails are
-compared. In `divided_by_d_k` with one more mistake in dropout, seven of eight tests that dividing by d_k fails show the
-same, number for number, and the eighth needs dropout.
+If there is no such pair, a misconception may still explain a part of the failed tests: those that it fails, too, and in
+which the answer behaves exactly like it. The answer may have another mistake, which changes the other tests. Example:
+an answer divides by d_k and has a mistake in dropout. Of the eight tests that `divided_by_d_k` fails, seven have the
+same numbers for this answer; the eighth is about dropout.
 """
 
 import time
@@ -41,17 +41,21 @@ from .transcript import (
 )
 
 MOST_PAIRS = 2_000
-"""Pairs that are tried for one answer; with more, none is returned. They take about two seconds when they are new.
-Pairs that were tried for earlier answers count, too: a diagnosis must not depend on what was graded before."""
+"""Most pairs that are tried for one answer; if there are more, none is returned. They take about two seconds.
+
+Pairs that are cached from earlier answers count as well, so that a diagnosis does not depend on what was graded before.
+"""
 MOST_SECONDS = 10.0
-"""CPU seconds for one answer, and for one pair. They end a search with slow hidden tests, and a pair of misconceptions
-that never ends. The longest search that finds a pair takes about 4 s, and twice as many on a busy machine."""
+"""Limit in CPU seconds for the search for one answer, and for running one pair, whose code may never end.
+
+The longest search that finds a pair takes about 4 s, and 8 s on a busy machine.
+"""
 Pair = tuple[int, int]
 """The numbers of two misconceptions, the lower one first."""
 
 
 class Pairs:
-    """The pairs of an exercise's misconceptions, and their behaviour as far as it is known."""
+    """All pairs of an exercise's misconceptions, and the search for the pair that behaves like an answer."""
 
     def __init__(
         self,
@@ -62,8 +66,9 @@ class Pairs:
     ) -> None:
         """right: the solution's behaviour.
 
-        combined: gives the behaviour of two misconceptions in one answer; None if they cannot be combined.
-        moved: gives those of two that are combined in other code than their own, and their behaviour in that code.
+        combined: returns the behaviour of an answer with both misconceptions; None if they cannot be combined.
+        moved: returns each of two misconceptions whose edit was moved to other code to combine them, and the behaviour
+        of that code with this edit only.
         """
         self._right = right
         self._misconceptions = misconceptions
@@ -72,14 +77,14 @@ class Pairs:
 
     @cached_property
     def _pairs(self) -> dict[Pair, Behaviour]:
-        """The pairs that can be combined."""
+        """The behaviour of each pair that can be combined."""
         pairs = combinations(range(len(self._misconceptions)), 2)
         behaviours = (((i, j), self._combined(self._misconceptions[i], self._misconceptions[j])) for i, j in pairs)
         return {pair: behaviour for pair, behaviour in behaviours if behaviour is not None}
 
     @cached_property
     def _partners(self) -> dict[int, set[int]]:
-        """By a misconception's number, the numbers of those with which it can be combined."""
+        """For each misconception's number, the numbers of the misconceptions with which it can be combined."""
         partners: dict[int, set[int]] = {number: set() for number in range(len(self._misconceptions))}
         for one, other in self._pairs:
             partners[one].add(other)
@@ -87,7 +92,7 @@ class Pairs:
         return partners
 
     def explaining(self, transcript: Transcript) -> tuple[Misconception, Misconception] | None:
-        """Return the only pair with this transcript; None if it is not known to be the only one."""
+        """Return the pair that has this transcript; None unless exactly one is found within the limits."""
         answer = _Answer(transcript)
         try:
             found = self._matching(self._possible(answer), answer)
@@ -101,7 +106,7 @@ class Pairs:
         return self._unless_changed(self._misconceptions[one], self._misconceptions[other])
 
     def _unless_changed(self, one: Misconception, other: Misconception) -> tuple[Misconception, Misconception] | None:
-        """Return the pair; None if an edit means another misconception in the code of the other one."""
+        """Return the pair; None if an edit that was moved to other code no longer behaves like its misconception."""
         try:
             with cpu_limit(MOST_SECONDS):
                 for its, moved in self._moved(one, other):
@@ -112,7 +117,7 @@ class Pairs:
             return None
 
     def _matching(self, pairs: Iterable[tuple[Pair, Question | None]], answer: "_Answer") -> set[Pair]:
-        """Return the pairs that behave like the answer; raises _TooMany."""
+        """Return those of the given pairs that behave like the answer; raises _TooMany. pairs: see `_matches`."""
         found = set()
         for pair, question in pairs:
             answer.count()
@@ -121,14 +126,17 @@ class Pairs:
         return found
 
     def _possible(self, answer: "_Answer") -> Iterator[tuple[Pair, Question | None]]:
-        """Yield the pairs that fit the behaviour of their parts, each with a question on which both show something."""
+        """Yield the pairs that are possible given the behaviour of the single misconceptions.
+
+        Each comes with a question to which both misconceptions respond unlike the solution, or None.
+        """
         detected = {n for n, one in enumerate(self._misconceptions) if one.entry.caught_by in answer.failed}
         partners = {number: others & detected for number, others in self._partners.items() if number in detected}
         partners, visible = _with_any(partners), dict[Question, set[int]]()
         if not (questions := self._questions(answer)):
             return
         first = questions[0]
-        for question in questions:  # more may be added on the way
+        for question in questions:  # the loop may insert more
             if not partners or question in visible:
                 continue
             answer.check_time()
@@ -137,7 +145,8 @@ class Pairs:
             visible[question] = {number for number in partners if not are_alike(responses[number], right)}
             same = {number for number in partners if are_alike(responses[number], response)}
             for number in partners:
-                # Two that are visible can show anything together; of any other two, the answer shows what one shows.
+                # Two misconceptions that both change the response can respond in any way together. If at most one
+                # changes it, the pair must respond like one of the two.
                 if number not in visible[question]:
                     partners[number] &= same
                 elif number not in same:
@@ -154,22 +163,26 @@ class Pairs:
                 yield pair, next((question for question, shown in visible.items() if shown.issuperset(pair)), None)
 
     def _questions(self, answer: "_Answer") -> list[Question]:
-        """Return a question of each hidden test, where the answer is not right, or about the last telling event.
+        """Return a question for each hidden test; the first is about the answer's first difference from the solution.
 
-        The first question is about the first difference from the solution.
+        Each question is about the first difference in its test or, without a difference, about the last event that
+        shows values.
         """
         places = list(answer.differences(self._right))
-        if not places:  # it fails for a reason that no transcript holds
+        if not places:  # the answer fails for a reason that is not in its transcript
             return []
         first, *others = (question_at(answer.transcript, *place) for place in places)
         differ = {first.test, *(question.test for question in others)}
         right = tuple(self._right.transcript)
         last = [question_at(right, number, last_telling_event(trace)) for number, trace in enumerate(right)]
         others += [question for question in last if question.test not in differ]
-        return [first, *(one for one in others if one.event is not None)]  # a whole trace costs ten times as much
+        return [first, *(one for one in others if one.event is not None)]  # a whole trace takes ten times as long
 
     def _rivals(self, found: Pair, answer: "_Answer") -> Iterator[tuple[Pair, Question | None]]:
-        """Yield the pairs that share a misconception with this one: its partner may have hidden it in a question."""
+        """Yield the pairs that share a misconception with a matching pair, each with a question to ask it first.
+
+        The search by questions may have missed them, if one misconception hides the other's effect.
+        """
         for number in found:
             question = answer.differs_from(self._misconceptions[number].behaviour)
             for other in range(len(self._misconceptions)):
@@ -177,7 +190,7 @@ class Pairs:
                     yield pair, question
 
     def _matches(self, pair: Pair, question: Question | None, answer: "_Answer") -> bool:
-        """Return whether a pair behaves like the answer; the question is asked first, if there is one."""
+        """Return whether a pair has the answer's transcript. question: asked first, to save time, unless it is None."""
         behaviour = self._pairs[pair]
         if question in behaviour.asked and not are_alike(behaviour.asked[question], answer.at(question)):
             return False
@@ -185,17 +198,17 @@ class Pairs:
             with cpu_limit(MOST_SECONDS):
                 fits = question is None or are_alike(behaviour.at(question), answer.at(question))
                 return fits and behaviour.transcript.equals(answer.transcript)
-        except (Exception, OverLimit):  # two edits that together are no valid code, or never end
+        except (Exception, OverLimit):  # together, the two edits make invalid code, or code that never ends
             del self._pairs[pair]
             return False
 
 
 class _TooMany(Exception):
-    """There are more pairs than are tried for one answer, or they take too long."""
+    """Raised if the search exceeds its limit on pairs or on time."""
 
 
 class _Answer:
-    """The answer that is diagnosed, and the effort spent on it."""
+    """The answer to be diagnosed, and a counter of the pairs and the time spent on it."""
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
@@ -205,22 +218,22 @@ class _Answer:
         self._begun = time.thread_time()
 
     def at(self, question: Question) -> Signature:
-        """Return the signature of its response to a question."""
+        """Return the signature of this answer's response to a question."""
         if question not in self._asked:
             self._asked[question] = signature(question.answered(self.transcript))
         return self._asked[question]
 
     def differs_from(self, behaviour: Behaviour) -> Question | None:
-        """Return the question of the first difference from a known answer."""
+        """Return the question about this answer's first difference from a known answer, or None."""
         place = behaviour.transcript.first_difference(self.transcript)
         return None if place is None else question_at(self.transcript, *place)
 
     def differences(self, behaviour: Behaviour) -> Iterator[Place]:
-        """Yield the first place of each hidden test at which it differs from a known answer."""
+        """Yield, for each hidden test, the first place at which this answer differs from a known answer."""
         return behaviour.transcript.differences(self.transcript)
 
     def count(self) -> None:
-        """Count a pair; raises _TooMany."""
+        """Count a pair that is tried; raises _TooMany if a limit is exceeded."""
         self._tried += 1
         if self._tried > MOST_PAIRS:
             raise _TooMany
@@ -233,14 +246,14 @@ class _Answer:
 
 
 def _with_any(partners: dict[int, set[int]]) -> dict[int, set[int]]:
-    """Return those that have a partner."""
+    """Return the entries of those misconceptions that have a partner."""
     return {number: others for number, others in partners.items() if others}
 
 
 def diagnose_by_tests(
     transcript: Transcript, misconceptions: Sequence[Misconception], advisory_tests: Collection[str]
 ) -> Diagnosis | None:
-    """Return the one misconception, or the two, that explain the tests that an answer fails.
+    """Return one or two misconceptions that each explain a part of the tests that an answer fails.
 
     The diagnosis is partial if other tests fail, too. None if `core.explanations` finds none certain enough.
     advisory_tests: those of weight 0.
@@ -259,7 +272,7 @@ def _explanations(
     shown: Mapping[str, Trace], misconceptions: Sequence[Misconception]
 ) -> Iterator[Explanation[Misconception]]:
     for one in misconceptions:
-        first = next(iter(one.behaviour.transcript))  # it has run already, and leaves most out
+        first = next(iter(one.behaviour.transcript))  # it has run already, and rules out most misconceptions
         if first.outcome == "failed" and first.test in shown and not _shows_the_same(one, shown[first.test], first):
             continue
         test = one.entry.caught_by or ""
@@ -272,7 +285,10 @@ def _explanations(
 
 
 def _shows_the_same(one: Misconception, answer: Trace, misconception: Trace) -> bool:
-    """Return whether both fail a test alike; gradients of wrong values follow the way to them."""
+    """Return whether an answer has the same trace of a test as a misconception.
+
+    Gradients are compared only for misconceptions about gradients: they depend on how a wrong value is computed.
+    """
     if answer.outcome != misconception.outcome:
         return False
     compared = whole if one.entry.kind == "gradient" else without_gradients
@@ -288,10 +304,11 @@ def diagnose(
     *,
     is_exact: bool = False,
 ) -> Diagnosis | None:
-    """Return the misconception with this transcript, or the one or two that explain the failed tests.
+    """Return the misconception, or the pair, that behaves like a wrong answer; else one or two that explain a part.
 
-    pairs: searches for pairs, which can take seconds. is_exact: only a misconception with the whole transcript will do.
-    device_tests: the hidden tests about devices. advisory_tests: those of weight 0.
+    transcript: the answer's. misconceptions, pairs: those of its exercise. The search for pairs can take seconds.
+    device_tests: names of the hidden tests about devices. advisory_tests: names of those of weight 0. is_exact: search
+    only for a single misconception. Return None if nothing fits.
     """
     failed = {trace.test for trace in transcript if trace.outcome == "failed"}
     # An answer that passes the test that detects a misconception has another one. So most need not run.

@@ -29,16 +29,16 @@ from .candidate import KINDS, Candidate, Code, Edit, EditError, strip_annotation
 
 SOLUTION = "solution"
 LONGEST = 160
-"""Characters in a sentence: students read more than one."""
+"""Most characters in a misconception's sentence for students."""
 _CAUGHT_BY = ", caught by "
 T = TypeVar("T")
 FORBIDDEN = "forbidden"
-"""Stands for the hidden test of a misconception that only the rule against library calls detects."""
+"""Written instead of a hidden test's name, for a misconception that only the rule against library calls detects."""
 _ENTRY = "__catalogue_entry__"
 
 
 class NotYaml(ValueError):
-    """The file cannot be read; `str()` says why, without the file's name."""
+    """Raised if a YAML file cannot be read; `str()` says why, without the file's name."""
 
 
 class Variant(msgspec.Struct, forbid_unknown_fields=True):
@@ -83,9 +83,9 @@ def read_yaml(file: Path) -> Any:
 
 
 def read_misconceptions(file: Path, unit: str, base: Callable[[str, str], str]) -> Iterator[Candidate]:
-    """Yield the misconceptions of one file; raises EditError, which names the misconception and its fault.
+    """Yield the misconceptions of one YAML file; raises EditError, whose message names the faulty one.
 
-    base: gives the text of an exercise's answer, which is its solution or the alternative solution of that name.
+    base: returns the source to edit, given the exercise and `solution` or an alternative solution's name.
     """
     try:
         groups: dict[str, Any] = read_yaml(file)
@@ -141,7 +141,10 @@ def _list(written: str | list[str]) -> list[str]:
 
 
 def right_answer(exercise: str) -> Callable[[T], T]:
-    """Mark an alternative solution of an exercise. Its docstring names the style."""
+    """Return a decorator that registers a function or class as an alternative solution of an exercise.
+
+    The docstring of the function or class describes its style.
+    """
 
     def mark(answer: T) -> T:
         setattr(answer, _ENTRY, exercise)
@@ -151,7 +154,7 @@ def right_answer(exercise: str) -> Callable[[T], T]:
 
 
 def solutions(unit: str) -> dict[str, Candidate]:
-    """Return the unit's solutions by exercise."""
+    """Return the unit's solutions by the exercise's name."""
     return {
         name: Candidate(name, name, "the solution", answer)
         for name, answer in content.solutions(unit).items()
@@ -161,7 +164,7 @@ def solutions(unit: str) -> dict[str, Candidate]:
 
 @cache
 def used_by(unit: str, exercise: str) -> frozenset[str]:
-    """Return the other exercises that the solution of this one calls."""
+    """Return the names of the other exercises that an exercise's solution uses."""
     answers = solutions(unit)
     named = {node.id for node in ast.walk(ast.parse(answers[exercise].source())) if isinstance(node, ast.Name)}
     return frozenset(named & answers.keys() - {exercise})
@@ -169,7 +172,7 @@ def used_by(unit: str, exercise: str) -> frozenset[str]:
 
 @cache
 def misconceptions(unit: str) -> dict[str, Candidate]:
-    """Return the unit's misconceptions by name; raises EditError if one of their files is wrong."""
+    """Return the unit's misconceptions by name; raises EditError if one of their files is invalid."""
     found: dict[str, Candidate] = {}
     sentences: dict[tuple[str, str], str] = {}
     for file in sorted((content.place(content.MISCONCEPTIONS) / unit).rglob("*.yaml")):
@@ -204,7 +207,10 @@ def right_answers(unit: str) -> dict[str, Candidate]:
 
 @cache
 def editable_text(unit: str, exercise: str, of: str) -> str:
-    """Return the text that an edit changes: of the solution, or of the alternative solution called `of`."""
+    """Return the source that a misconception edits, with the exercise's name; raises EditError if it does not exist.
+
+    of: `solution`, or the name of an alternative solution.
+    """
     known = solutions(unit).get(exercise) if of == SOLUTION else right_answers(unit).get(of)
     if known is None or known.exercise != exercise:
         raise EditError(f"`{exercise}` has no {'solution' if of == SOLUTION else f'right answer called `{of}`'}")

@@ -1,21 +1,22 @@
-"""The records of a mutation report: a page of the documentation, and the golden record.
+"""The two records of a mutation report: a page of the documentation, and the golden record.
 
-The page carries a digest of the content that it is about, so that a test can tell quickly whether it is outdated.
+The page contains a digest of the course's content that it reports on, so that a test can find quickly whether the page
+is outdated.
 
-The golden record holds the verdicts of grading and of the student check on each known answer, in one line of text. It
-shows every change of a verdict that a change of the code causes. A line has the exercise, the answer, its points, the
-outcome of each hidden test as a letter, the diagnosis, and the verdict of the student check:
+The golden record has one line for each known answer, with the verdicts of grading and of the student check. After a
+change of the code, a comparison with it shows every changed verdict. A line has the exercise, the answer, its points,
+the outcome of each hidden test as a letter, the diagnosis, and the verdict of the student check:
 
     online_softmax old_sum_not_rescaled 1/5 FFFFF.FFFFF.F. old_sum_not_rescaled check 1.25/5 FFFFF.FFFFF.F? diagnosed
 
-In the check's part, `?` stands for a hidden test without an example.
+In the part of the student check, `?` stands for a hidden test without an example.
 
-Faulty lines are not recorded: they are found in the sandbox, in which the known answers do not run here.
+Faulty lines are not recorded, because only the sandbox finds them, and the known answers are not run in it.
 
-Of one answer in 45 the whole report and the text of the student check are recorded too, in a second file for each unit.
-There `#` stands for numbers with decimals, of which two machines may give other digits.
+For one answer in 45, the whole report and the output of the student check are recorded as well, in a second file for
+each unit. In this file, `#` replaces numbers with decimals, whose digits may differ between machines.
 
-`autograder matrix --write` writes both.
+`autograder matrix --write` writes both records.
 """
 
 import hashlib
@@ -46,7 +47,7 @@ from .mutation_report import (
 
 FOLDER = "tests/golden"
 CHECK = " check "
-"""Opens the part of a line about the student check."""
+"""The text before the part of a line that is about the student check."""
 _ONE_IN = 45
 _DECIMALS = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?")
 _LETTERS = {"passed": ".", "failed": "F", "withheld": "w", "not_run": "-", "grader_error": "!"}
@@ -86,12 +87,12 @@ _LINE = "About the content with the digest `{}`."
 
 
 def name_of(answer: Candidate) -> tuple[str, str]:
-    """Return the exercise and the name of an answer; the name of a right one begins with `right:`."""
+    """Return the exercise and the name of a known answer; `right:` precedes the name of a right answer."""
     return answer.exercise, f"{'right:' if answer.caught_by is None else ''}{answer.name}"
 
 
 def outcome_line(outcome: Outcome) -> str:
-    """Return the part of an answer's line that describes its grading."""
+    """Return the part of an answer's line in the golden record that describes its grading."""
     report = outcome.report
     letters = "".join(_LETTERS[test.outcome] for test in report.tests) or report.status
     diagnosis = report.diagnosis.names.replace(" + ", "+") if report.diagnosis else "-"
@@ -100,26 +101,29 @@ def outcome_line(outcome: Outcome) -> str:
 
 
 def check_part(verdict: CheckVerdict) -> str:
-    """Return the part of an answer's line that describes the student check: points, outcomes and diagnosis."""
+    """Return the part of an answer's line in the golden record that describes the student check."""
     hidden_tests = collect()[verdict.unit][verdict.entry.exercise]
     letters = "".join(verdict.outcome(test.statement) for test in hidden_tests)
     return f"{CHECK}{verdict.score:.7g}/{verdict.points:g} {letters}{' diagnosed' if verdict.is_diagnosed else ''}"
 
 
 def is_whole(unit: str, answer: Candidate) -> bool:
-    """Return whether an answer's report and text are recorded whole: its name decides, and so no other answer does."""
+    """Return whether an answer's whole report is recorded; this depends only on the answer's name."""
     return zlib.crc32(" ".join([unit, *name_of(answer)]).encode()) % _ONE_IN == 0
 
 
 def whole(outcome: Outcome, verdict: CheckVerdict) -> str:
-    """Return an answer's whole report and the text of the student check."""
+    """Return an answer's whole report and the output of the student check as text, with `#` for decimal numbers."""
     report = msgspec.json.format(msgspec.json.encode(outcome.report)).decode()
     text = "\n".join(line.rstrip() for line in f"{report}\n\n{verdict.printed}".splitlines())
     return f"# {' '.join(name_of(outcome.entry))}\n\n{_DECIMALS.sub('#', text)}\n"
 
 
 def records(outcomes: Iterable[Outcome], verdicts: Iterable[CheckVerdict]) -> dict[str, str]:
-    """Return the text of each file of the record, by its path in the repository."""
+    """Return the text of each file of the golden record, by the file's path in the repository.
+
+    outcomes, verdicts: those of the same known answers, in the same order.
+    """
     texts: dict[str, str] = {}
     for outcome, verdict in zip(outcomes, verdicts, strict=True):
         unit = outcome.unit
@@ -132,14 +136,15 @@ def records(outcomes: Iterable[Outcome], verdicts: Iterable[CheckVerdict]) -> di
 
 
 def page(outcomes: Sequence[Outcome], verdicts: Sequence[CheckVerdict]) -> str:
-    """Return the whole page, in Markdown."""
+    """Return the text of the documentation page, in Markdown, with the present digest."""
     return f"{_part_on_grading(outcomes)}{_part_on_check(verdicts)}\n{_LINE.format(digest())}\n"
 
 
 def digest() -> str:
-    """Return the SHA-256 of solutions, hidden tests, known answers, settings, and the data released of them.
+    """Return one SHA-256 of solutions, hidden tests, known answers, settings and the released data of all units.
 
-    Texts and the engine are left out: a changed word should not require grading thousands of answers again.
+    The exercises' texts and the engine are left out, so that a changed word does not require grading thousands of
+    answers again.
     """
     digested = hashlib.sha256()
     for name, part in sorted(_digested_parts()):
@@ -148,7 +153,7 @@ def digest() -> str:
 
 
 def digest_in(page: str) -> str:
-    """Return the digest that a page carries; empty if there is none."""
+    """Return the digest that a page contains; empty if it contains none."""
     found = re.search(_LINE.format("([0-9a-f]{64})"), page)
     return found[1] if found else ""
 
@@ -197,7 +202,10 @@ def _part_on_check(verdicts: Sequence[CheckVerdict]) -> str:
 
 
 def table(of: str, rows: Sequence[tuple[str, Sequence[int]]], columns: Collection[str]) -> str:
-    """Return a Markdown table. of: the heading of the first column, which has the rows' names."""
+    """Return a Markdown table.
+
+    of: heading of the first column, which has the rows' names. columns: headings of the columns of numbers.
+    """
     lines = [f"| {of} | {' | '.join(columns)} |", f"|---|{'--:|' * len(columns)}"]
     lines += [f"| {name} | {' | '.join(map(str, numbers))} |" for name, numbers in rows]
     return "\n".join(lines)

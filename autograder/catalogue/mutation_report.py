@@ -1,6 +1,6 @@
-"""Grade every known answer, by the hidden tests and by the student check.
+"""Grade every known answer by the hidden tests and by the student check.
 
-A misconception is a mutant of the solution, which they must detect and diagnose. A right answer must not lose points.
+A misconception is a mutant of the solution; both must detect and diagnose it. A right answer must not lose points.
 """
 
 import contextlib
@@ -27,13 +27,13 @@ from .build_cache import BuildCache
 
 T = TypeVar("T")
 Way = Literal["in process", "sandboxed"]
-"""Run in the grading process, or typed into a notebook and graded as a submission is."""
+"""Ways to grade a known answer: run it in the grading process, or grade a notebook with it like a submission."""
 _LETTERS = {"passed": ".", "FAILED": "F", "not tried": "-"}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The report on one entry of the catalogue."""
+    """The report of grading one known answer."""
 
     unit: str
     entry: catalogue.Candidate
@@ -41,7 +41,7 @@ class Outcome:
 
     @property
     def is_misconception(self) -> bool:
-        """True if the entry is a misconception."""
+        """True if the known answer is a misconception, not a right answer."""
         return self.entry.caught_by is not None
 
     @property
@@ -53,7 +53,7 @@ class Outcome:
 
     @property
     def is_advised(self) -> bool:
-        """True for a misconception that fails its hidden test and loses no points: the test is advisory."""
+        """True for a misconception that fails the hidden test that must detect it, but loses no points by that."""
         return self._fails_its_test and self.report.score == self.report.max_score
 
     @property
@@ -62,14 +62,14 @@ class Outcome:
 
     @property
     def is_diagnosed(self) -> bool:
-        """True for a misconception whose own sentence is reported, or the library that must not be called."""
+        """True for a misconception that is reported by name, or by the library that it must not call."""
         if self.entry.caught_by == catalogue.FORBIDDEN:
             return self.is_detected and self.report.diagnosis is None
         return self.report.diagnosis is not None and self.report.diagnosis.names == self.entry.name
 
     @property
     def is_misdiagnosed(self) -> bool:
-        """True if the sentence of another misconception is reported."""
+        """True if a misconception is reported that the answer does not have."""
         return self.report.diagnosis is not None and not self.is_diagnosed
 
     @property
@@ -81,7 +81,7 @@ class Outcome:
 
     @property
     def is_as_expected(self) -> bool:
-        """True for a misconception that is detected and diagnosed, and for a right answer without loss of points."""
+        """True if a misconception is detected and diagnosed, or if a right answer loses no points."""
         if self.is_false_positive or self.is_misdiagnosed:
             return False
         return not self.is_misconception or ((self.is_detected or self.is_advised) and self.is_diagnosed)
@@ -89,7 +89,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class CheckVerdict:
-    """The output of the student check for one entry of the catalogue."""
+    """The output of the student check for one known answer."""
 
     unit: str
     entry: catalogue.Candidate
@@ -98,33 +98,36 @@ class CheckVerdict:
     points: float
 
     def outcome(self, statement: str) -> str:
-        """Return the outcome of the example of a hidden test: `.` passed, `F` failed, `-` cut short, `?` not tried."""
+        """Return the outcome of a hidden test's example: `.` passed, `F` failed, `-` not tried, `?` no example.
+
+        statement: the hidden test's.
+        """
         lines = self.printed.splitlines()
         return next((letter for mark, letter in _LETTERS.items() if f"{mark}  {statement}" in lines), "?")
 
     @property
     def is_misconception(self) -> bool:
-        """True if the entry is a misconception."""
+        """True if the known answer is a misconception, not a right answer."""
         return self.entry.caught_by is not None
 
     @property
     def has_all_points(self) -> bool:
-        """True if the check reports all points."""
+        """True if the student check reports all points of the exercise."""
         return self.score == self.points
 
     @property
     def is_diagnosed(self) -> bool:
-        """True if the entry's own sentence is reported."""
+        """True if the student check prints the misconception's own sentence."""
         return self.entry.sentence in self.printed
 
     @property
     def is_unreported(self) -> bool:
-        """True for an unreported misconception: it gets all points, without a diagnosis or a failed example."""
+        """True for a misconception that gets all points, without a diagnosis and without a failed example."""
         return self.is_misconception and self.has_all_points and not self.is_diagnosed and "FAILED" not in self.printed
 
 
 Columns = Mapping[str, Callable[[T], bool]]
-"""The columns of a table, each with a predicate that counts answers."""
+"""The columns of a table by their heading, each with the predicate that holds for the answers it counts."""
 COLUMNS: Columns[Outcome] = {
     "misconceptions": lambda one: one.is_misconception,
     "detected": lambda one: one.is_detected,
@@ -135,7 +138,7 @@ COLUMNS: Columns[Outcome] = {
     "false positives": lambda one: one.is_false_positive,
 }
 OF_MISCONCEPTIONS = 5
-"""The first columns, which count misconceptions."""
+"""Number of the first columns that count misconceptions."""
 CHECK_COLUMNS: Columns[CheckVerdict] = {
     "misconceptions": lambda one: one.is_misconception,
     "diagnosed": lambda one: one.is_misconception and one.is_diagnosed,
@@ -146,13 +149,13 @@ CHECK_COLUMNS: Columns[CheckVerdict] = {
 
 
 def count(answers: Iterable[T], columns: Columns[T]) -> list[int]:
-    """Return the number of answers in each column."""
+    """Return, for each column, the number of answers for which its predicate holds."""
     known = list(answers)
     return [sum(map(predicate, known)) for predicate in columns.values()]
 
 
 def count_by(answers: Iterable[T], key: Callable[[T], str], columns: Columns[T]) -> list[tuple[str, list[int]]]:
-    """Return the counts of the answers with the same key, in the order of the first answers."""
+    """Group answers by a key; return each group's key and its counts, in the order in which the keys first occur."""
     groups: dict[str, list[T]] = {}
     for one in answers:
         groups.setdefault(key(one), []).append(one)
@@ -166,9 +169,9 @@ def count_by_kind(outcomes: Sequence[Outcome]) -> list[tuple[str, list[int]]]:
 
 
 def entries(units: Sequence[str] = (), named: str = "") -> list[tuple[str, catalogue.Candidate]]:
-    """Return the catalogue's entries with their units, in the order of the exercises.
+    """Return the known answers, each with its unit, in the order of the exercises; raises UnknownUnit.
 
-    units: only these. named: part of the name of the entry or of its exercise. Raises UnknownUnit.
+    units: names of the units; all if empty. named: text that the name of the answer or its exercise must contain.
     """
     found = []
     for unit in units or course.unit_names():
@@ -182,9 +185,9 @@ def entries(units: Sequence[str] = (), named: str = "") -> list[tuple[str, catal
 def outcomes(
     marker: Callable[[], GradingProcess], known: Sequence[tuple[str, catalogue.Candidate]], *, is_new: bool
 ) -> Iterator[Outcome]:
-    """Grade entries in the grading process; yield the outcomes in their order.
+    """Grade known answers in the grading process; yield the outcomes in the order of the answers.
 
-    marker: returns the grading process when it is first needed. is_new: ignore cached reports.
+    marker: called if any report is not cached; returns the grading process. is_new: ignore cached reports.
     """
     for unit, of_unit in groupby(known, key=lambda one: one[0]):
         its = [entry for _, entry in of_unit]
@@ -213,7 +216,7 @@ def _key(entry: catalogue.Candidate) -> str:
 
 
 def outcome(marker: GradingProcess, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:
-    """Grade one entry."""
+    """Grade one known answer. marker: the grading process."""
     if way == "in process":
         report = marker.grade_candidate(unit, *_known(entry))
     else:
@@ -235,7 +238,7 @@ def released_check(unit: str) -> ModuleType:
 
 
 def check_verdict(unit: str, entry: catalogue.Candidate) -> CheckVerdict:
-    """Run the check in a notebook with this entry, and the solutions of all other exercises."""
+    """Run the student check on one known answer. The other exercises have their solutions as answers."""
     names: dict[str, Any] = dict(content.solutions(unit))
     names[entry.exercise] = entry.answer
     names["check"] = released_check(unit).check
@@ -245,14 +248,14 @@ def check_verdict(unit: str, entry: catalogue.Candidate) -> CheckVerdict:
 
 
 def check_verdicts() -> Iterator[CheckVerdict]:
-    """Run the check on every entry, in the order of the exercises."""
+    """Run the student check on every known answer, in the order of the exercises; yield the verdicts."""
     torch.set_num_threads(1)  # for tensors as small as these, several threads only wait for each other
     for unit, entry in entries():
         yield check_verdict(unit, entry)
 
 
 def not_tried() -> list[tuple[str, str]]:
-    """Return the exercises with the statements of hidden tests that the check does not try."""
+    """Return the hidden tests that the student check does not try: for each, the exercise and the statement."""
     found = []
     for unit in course.unit_names():
         exercises = read_unit(course.released(unit).with_name(data_file(unit)))[EXAMPLES]

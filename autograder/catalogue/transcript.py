@@ -1,10 +1,11 @@
-"""Compare transcripts, whole or reduced to signatures: everything that an answer showed to the hidden tests.
+"""Compare the transcripts of answers, either whole or reduced to signatures.
 
-A transcript has outputs, dtypes, gradients, changed arguments, errors, parameters and device verdicts, because 27% of
-plausible mistakes change no output value. Two answers with equal transcripts cannot be distinguished.
+A transcript contains everything that the hidden tests observe of an answer: outputs, dtypes, gradients, changed
+arguments, errors, parameters and device verdicts. Output values alone would not suffice, because 27% of plausible
+mistakes change none. Two answers with equal transcripts cannot be distinguished.
 
-A signature reduces a transcript to a few numbers, so that thousands of answers can be stored and compared. Answers with
-different signatures behave differently. If the signatures are alike, the transcripts may still differ.
+A signature is a transcript reduced to a few numbers, so that thousands of answers can be stored and compared. Answers
+with different signatures behave differently. If the signatures are alike, the transcripts may still differ.
 """
 
 import hashlib
@@ -23,50 +24,50 @@ from ..report import Behaviour
 
 _TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 COMPARED = ("changed", "devices", "value", "gradients", "parameter_gradients", "cost")
-"""The fields of an observation that are compared. Library calls decide on points, and not on the misconception."""
+"""The fields of an observation that are compared. Library calls are left out: no misconception is defined by them."""
 _NEAR = 1e-3
-"""Relative difference of two sums over elements that a transcript takes for equal, in float32 and float64."""
+"""Tolerance, relative and absolute, for the sums in two signatures of equal transcripts."""
 _SUMMED = (torch.float32, torch.float64)
 _MOST_SUMMED = 10_000
-"""Elements of the largest tensor that is summed: no right answer's has a tenth of them."""
+"""Most elements of a tensor that is summed; tensors of right answers have less than a tenth of that."""
 _GOLDEN_ANGLE = 2.399963
-"""The cosines of its multiples never repeat."""
+"""Angle in radians; the cosines of its multiples, which weight a sum, never repeat."""
 _MOST_SUMS = 64
 _DIGITS = 6
 Signature = tuple[Hashable, tuple[float, ...]]
-"""Everything exact, and two sums for each tensor."""
+"""The parts of a value that are compared exactly (dtypes, shapes, texts), and two sums over each tensor's elements."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The outcome of one hidden test, and the events on the way to it."""
+    """The events of one hidden test, which are the operations and their results, and its outcome."""
 
     test: str
     outcome: str
-    """Not compared: a call in little memory, which only a sandbox makes, decides on it and is no event."""
+    """`passed`, `failed` and so on. Not compared, because it may depend on a call that only the sandbox makes."""
     events: tuple[Event, ...]
 
 
 Transcript = tuple[Trace, ...]
 Place = tuple[int, int | None]
-"""The number of a hidden test, and that of an event; None for the whole trace."""
+"""A position in a transcript: the number of a hidden test, and that of an event in it or None for the whole trace."""
 
 
 def whole(trace: Trace) -> Trace:
-    """Return the trace as it is."""
+    """Return the trace unchanged, to compare all of it."""
     return trace
 
 
 def without_gradients(trace: Trace) -> Trace:
-    """Return the trace without calls that ask for gradients."""
+    """Return the trace without calls whose gradients are computed."""
     rest = (event for event in trace.events if getattr(event.operation, "cotangents", None) is None)
     return replace(trace, events=tuple(rest))
 
 
 def without_initial_weights(trace: Trace) -> Trace:
-    """Return the trace without the elements that instances compute with their initial weights.
+    """Return the trace with only dtype and shape of each tensor that depends on an instance's initial weights.
 
-    These weights depend on the order in which the layers are made, and there are many orders.
+    These weights depend on the order in which the layers are created, which may differ between right answers.
     """
     events = (
         replace(event, shown=_without_elements(event.shown)) if event.of_first_weights else event
@@ -76,19 +77,19 @@ def without_initial_weights(trace: Trace) -> Trace:
 
 
 class LazyTranscript:
-    """The transcript of a known answer, made as far as it is compared: the first hidden test mostly suffices."""
+    """The transcript of a known answer, whose tests run only when needed: a comparison often ends at the first one."""
 
     def __init__(self, traces: Iterator[Trace]) -> None:
-        """traces: runs a hidden test for each trace."""
+        """traces: runs one more hidden test for each trace it yields."""
         self._made: list[Trace] = []
         self._rest = traces
 
     def equals(
         self, other: Transcript, *, without: Collection[str] = (), compared: Callable[[Trace], Trace] = whole
     ) -> bool:
-        """Return whether two answers behave alike in all hidden tests.
+        """Return whether this transcript equals another: the two answers behave alike in all hidden tests.
 
-        without: the names of tests that are left out. compared: the part of each trace that is compared.
+        without: names of tests that are left out. compared: returns the part of a trace that is compared.
         """
         pairs = zip_longest(map(compared, self), map(compared, other))
         return all(are_equal_traces(one, two) for one, two in pairs if one is None or one.test not in without)
@@ -98,7 +99,7 @@ class LazyTranscript:
         return next(self.differences(other), None)
 
     def differences(self, other: Transcript) -> Iterator[Place]:
-        """Yield the first place of each hidden test at which two transcripts differ."""
+        """Yield, for each hidden test, the first place at which two transcripts differ."""
         for number, (one, two) in enumerate(zip(self, other, strict=False)):
             if not are_equal_traces(one, two):
                 yield number, _first_other_event(one, two)
@@ -111,7 +112,7 @@ class LazyTranscript:
 
 
 def _without_elements(shown: Any) -> Any:
-    """Return a value with the dtype and shape of each tensor instead of the tensor."""
+    """Return a value in which each tensor is replaced by its dtype and shape."""
     if isinstance(shown, torch.Tensor):
         return str(shown.dtype), tuple(shown.shape)
     if isinstance(shown, Observation):
@@ -129,7 +130,7 @@ def _first_other_event(one: Trace, other: Trace) -> int | None:
 
 
 def are_equal_traces(one: Trace | None, other: Trace | None) -> bool:
-    """Return whether two answers behave alike in a hidden test."""
+    """Return whether two traces of the same hidden test have equal events."""
     if one is None or other is None or one.test != other.test:
         return False
     return len(one.events) == len(other.events) and all(map(_are_equal_events, one.events, other.events))
@@ -144,7 +145,7 @@ def _are_equal(one: Any, other: Any) -> bool:
         if one.dtype != other.dtype or one.shape != other.shape:
             return False
         return bool(close_elements(one.detach(), other.detach(), _TOLERANCE.get(one.dtype, 0.0)).all())
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):  # which of the two it is, is style
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):  # list or tuple is a matter of style
         return len(one) == len(other) and all(map(_are_equal, one, other))
     if type(one) is not type(other):
         return False
@@ -156,20 +157,20 @@ def _are_equal(one: Any, other: Any) -> bool:
 
 
 def signature(value: Any) -> Signature:
-    """Return the signature of a value, a trace or a transcript."""
+    """Reduce a value, a trace or a transcript to the parts that are compared exactly and two sums for each tensor."""
     sums: list[float] = []
     return _exact(value, sums), tuple(sums)
 
 
 def are_alike(one: Signature, other: Signature) -> bool:
-    """Return whether the answers with these signatures may behave alike."""
+    """Return whether two signatures are equal up to rounding, so that the answers may behave alike."""
     return one[0] == other[0] and all(abs(a - b) <= _NEAR * (1 + abs(a)) for a, b in zip(one[1], other[1], strict=True))
 
 
 def short_signature(transcript: Transcript) -> Behaviour:
-    """Return the signature of a transcript as it is stored in a report, for other processes.
+    """Return the signature of a transcript in the short form that a report contains.
 
-    Equal transcripts have short signatures that are alike; nearly all others have not.
+    Equal transcripts have short signatures that are alike; nearly all different ones have not.
     """
     exact, sums = signature(list(transcript))
     digest = hashlib.sha256(_in_order(exact).encode(errors="surrogatepass")).hexdigest()
@@ -177,7 +178,7 @@ def short_signature(transcript: Transcript) -> Behaviour:
 
 
 def _exact(value: Any, sums: list[float]) -> Hashable:
-    """Return what is exact in a value, and append the sums over its tensors to `sums`."""
+    """Return the parts of a value that are compared exactly, and append two sums for each of its tensors to `sums`."""
     if isinstance(value, torch.Tensor):
         return _exact_in_tensor(value.detach(), sums)
     if isinstance(value, Observation):
@@ -198,14 +199,14 @@ def _exact_in_tensor(tensor: torch.Tensor, sums: list[float]) -> Hashable:
     flat = tensor.flatten().double()
     odd = (int(flat.isnan().sum()), int(flat.isposinf().sum()), int(flat.isneginf().sum()))
     flat = flat.nan_to_num(0.0, 0.0, 0.0)
-    flat = flat.sign() * flat.abs().log1p()  # next to one huge element the others still count
+    flat = flat.sign() * flat.abs().log1p()  # so that one huge element does not hide the others
     positions = torch.arange(1, flat.numel() + 1, dtype=torch.float64)
     sums += (float(flat.abs().sum()), float(flat @ torch.cos(positions * _GOLDEN_ANGLE)))
     return (*exact, odd)
 
 
 def _in_order(value: Hashable) -> str:
-    """Return the value as text that is the same in every process, which the order of a set is not."""
+    """Return a value as text that is the same in every process, with the elements of sets sorted."""
     if isinstance(value, tuple):
         return f"({','.join(map(_in_order, value))})"
     if isinstance(value, frozenset):

@@ -1,8 +1,8 @@
 """The course: its folder, settings and units, and notebooks as data, also as students submit them.
 
-`units` says which exercises a unit has and what they are worth. `submitted_files` and `notebook_file` read
-a submission, whatever its student does to it meanwhile; `notebook` decodes it and `cells` relates its cells to those of
-the unit. Nothing here executes a student's code, and nothing needs torch. Others import any of its modules.
+`units` reads each unit's exercises and points. `submitted_files` and `notebook_file` read a submission safely, even if
+its student changes it meanwhile. `notebook` decodes it, and `cells` matches its cells with those of the unit. No module
+executes a student's code or imports torch. Others import any of its modules.
 """
 
 from .units import CHECK_PREFIX as CHECK_PREFIX

@@ -1,9 +1,8 @@
-"""Relate the cells of a submitted notebook to those of its unit.
+"""Match the cells of a submitted notebook with those of its unit.
 
-The relation decides which cells are executed, and which hold the answers to the unit's written questions, regardless of
-where in the notebook a student wrote them. Such an answer belongs into the question's own cell. Students also write it
-into a new cell next to that one, turn the cell into code, or type it below the question's text; some programs drop the
-cell's name.
+The match determines the cells to execute, and the cells with the answers to the unit's written questions. Students also
+write such an answer into a new cell next to the answer cell, turn that cell into code, or type the answer below the
+question's text. Some programs drop the cell's name.
 """
 
 import ast
@@ -22,38 +21,40 @@ from .notebook import MAX_CELLS, CodeCell, RawCell, RawNotebook, UnreadableNoteb
 from .units import CHECK_PREFIX, Unit, is_stub, released, released_cells, unit, unit_names
 
 CARRIED = "carried_check"
-"""The grade_id of the cell with which a notebook in a single file carries the student check. No unit has a cell of this
-name, and grading executes none: both forms of a notebook get the same grade."""
+"""The grade_id of the cell that contains the student check, in a notebook that is released as a single file.
+
+No unit has a cell of this name, and grading does not execute it, so both forms of a notebook get the same grade.
+"""
 ADDED = " (added lines)"
-"""Ends the name of a cell with the lines that a student added to a locked cell."""
+"""Suffix of a cell's name, for the cell made of the lines that a student added to a locked cell."""
 _MOST_EDITED = 50
 _NUMBERED = re.compile(r"number \d{1,4}")
 _LONGEST_PARSED = 20_000
-"""Limit for the characters of a code cell that is parsed to tell prose from code."""
+"""Most characters of a code cell that is parsed to distinguish prose from code."""
 # No \s: it matches line ends too, and searching a cell of empty lines would take hours.
 _MARKDOWN_MAGIC = re.compile(r"[ \t]*%%(?:markdown|html|latex)\b[^\n]*\n")
 _OF_IPYTHON = re.compile(r"^[ \t]*(?:[!%?].*|[\w.]+\?+[ \t]*)$", re.M)
 _UNFINISHED = re.compile(r"^[ \t]*(?:(?:def|class) \w+[ \t]*[(:]|import \w|from \w+ import |for \w+ in |@\w)", re.M)
-"""Lines of code in a cell that cannot be parsed."""
+"""Lines that mark a cell which cannot be parsed as code rather than prose."""
 _NOTHING_TYPED = re.compile(r"<br\s*/?>|&nbsp;|[\s*_`~>#\u200b-\u200f\u2060\ufeff]", re.I)
 _LONGEST_BLANK = 500
-"""Limit for the characters of a cell that contains nothing but marks of markdown."""
+"""Most characters that a cell may have in addition to the placeholder and still be tested for being blank."""
 _MOST_NEIGHBOURS = 20
-"""Limit for the new cells next to a question that are searched for its answer."""
+"""Most new cells next to a question that are searched for its answer."""
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """The released cell that a cell of a submission corresponds to."""
+    """The released cell to which a cell of a submission corresponds."""
 
     name: str
-    """Its grade_id; empty if there is none."""
+    """The released cell's grade_id; empty if the submission's cell corresponds to none."""
     is_copy: bool = False
-    """True if a later cell corresponds to the same one and so has the name."""
+    """True if a later cell of the submission corresponds to the same released cell, and so gets its name."""
 
 
 def unit_of(notebook: RawNotebook, class_folder: Path | None = None) -> Unit | UnreadableNotebook:
-    """Return the unit that a notebook belongs to, by its cells regardless of the file's name."""
+    """Return the unit whose exercises a notebook contains, regardless of the file's name."""
     ids = {cell.grade_id for cell in notebook.cells}
     code = [cell.text for cell in notebook.cells if cell.cell_type == "code"]
     defined = Counter(name for text in code for name in definitions(text))
@@ -75,14 +76,14 @@ def unit_of(notebook: RawNotebook, class_folder: Path | None = None) -> Unit | U
 
 
 def is_worked_on(notebook: RawNotebook, unit: Unit, class_folder: Path | None = None) -> bool:
-    """Return whether any cell has a text that no released cell of the unit has. Executing cells changes no text."""
+    """Return whether a student edited a notebook: whether a cell's text is that of no released cell of the unit."""
     cells = released_cells(unit.name, class_folder)
     texts = {"", *(cell.text.strip() for cell in cells)}
     return not cells or any(cell.text.strip() not in texts for cell in notebook.cells if cell.grade_id != CARRIED)
 
 
 def likenesses(notebook: RawNotebook, unit: Unit) -> list[Likeness]:
-    """Return for each cell the released cell with its grade_id, if that is of the same type."""
+    """Return, for each cell of a notebook, the released cell that has the same grade_id and type, as a `Likeness`."""
     ids = [cell.grade_id for cell in notebook.cells]
     names = [
         name if unit.cell_types.get(name) == cell.cell_type else ""
@@ -93,9 +94,10 @@ def likenesses(notebook: RawNotebook, unit: Unit) -> list[Likeness]:
 
 
 def is_training(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
-    """Return whether grading leaves a cell out because it trains a model: by its metadata, its id or its text.
+    """Return whether grading leaves a cell out because it trains a model, by its metadata, its id or its text.
 
-    Programs that open notebooks may drop some of these. A cell that has a name in the unit is never left out.
+    One of the three suffices, because programs that open notebooks may drop the others. A cell with a grade_id of the
+    unit is never left out.
     """
     if cell.cell_type != "code" or likeness.name:
         return False
@@ -104,7 +106,7 @@ def is_training(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
 
 
 def is_addition(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
-    """Return whether the metadata mark a cell as holding only lines that a student added to a locked cell."""
+    """Return whether, by its metadata, a cell contains only lines that a student added to a locked cell."""
     if cell.cell_type != "code" or likeness.name:
         return False
     name = cell.autograder.added_to
@@ -112,15 +114,16 @@ def is_addition(cell: RawCell, likeness: Likeness, unit: Unit) -> bool:
 
 
 def is_words(cell: RawCell, unit: Unit) -> bool:
-    """Return whether a code cell is a text cell of the unit that a student turned into code, with prose in it."""
+    """Return whether a cell contains prose and was a text cell of the unit that a student turned into a code cell."""
     return cell.cell_type == "code" and unit.cell_types.get(cell.grade_id) == "markdown" and _is_prose(cell.text)
 
 
 def edits(notebook: RawNotebook, unit: Unit, likenesses: Sequence[Likeness]) -> dict[int, Edit]:
-    """Return the edits of locked code cells, by position counted from 0. Cells without edits are left out.
+    """Return a student's edits of locked code cells, by the cell's position from 0. Unedited cells are left out.
 
-    likenesses: those of all cells. From the cell after `_MOST_EDITED` on, and if the additions would make the notebook
-    too long, edited cells count as changed and none of their lines are executed.
+    likenesses: one for each cell of the notebook. Only the first `_MOST_EDITED` edited cells are compared line by line,
+    or fewer if the added lines would make the notebook too long. The others count as changed, and none of their lines
+    are executed.
     """
     room = min(_MOST_EDITED, MAX_CELLS - len(notebook.cells))
     locked = unit.check_cells | unit.instructor_cells
@@ -136,10 +139,10 @@ def edits(notebook: RawNotebook, unit: Unit, likenesses: Sequence[Likeness]) -> 
 def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
     """Return the cells to execute, in the student's order.
 
-    Checks and training cells are left out, and so is a check that the notebook carries. The instructor's own cells have
-    the text of the source notebook, regardless of the submission; a deleted one is executed first. Lines that a student
-    added to a locked cell are executed after it. Of two cells with one grade_id both are executed, and the later one
-    has the name.
+    The exercises' check cells, training cells and a cell with the student check itself are left out. The instructor's
+    cells have the text of the source notebook, regardless of the submission; if one was deleted, it is executed first.
+    Lines that a student added to a locked cell are executed after it. If two cells have the same grade_id, both are
+    executed, and the later one has the name.
     """
     exercises = {exercise.name for exercise in unit.exercises}
     checks = {exercise.check: exercise.name for exercise in unit.exercises}
@@ -198,14 +201,17 @@ def code_cells(notebook: RawNotebook, unit: Unit) -> list[CodeCell]:
 
 
 def _without_overruled_stub(cell: CodeCell, cells: Sequence[CodeCell]) -> CodeCell:
-    """Return an empty cell without an exercise if the cell is an untouched stub and another cell has an answer."""
+    """Return the cell; if it is an unchanged stub and another cell defines the answer, return it empty instead."""
     if cell.is_stub and any(cell.exercise in other.definitions for other in cells if other is not cell):
         return replace(cell, source="", exercise=None, is_stub=False)
     return cell
 
 
 def filled_in(unit: str, answers: Mapping[str, str], class_folder: Path | None = None) -> bytes:
-    """Return a released notebook with answers typed into its solution cells, as a student would save it."""
+    """Return a unit's released notebook, as the bytes of a file, with answers in its solution cells.
+
+    answers: the new text of cells, by their grade_id.
+    """
     notebook = msgspec.json.decode(released(unit, class_folder).read_bytes())
     for cell in notebook["cells"]:
         grade_id = cell["metadata"].get("nbgrader", {}).get("grade_id")
@@ -214,7 +220,7 @@ def filled_in(unit: str, answers: Mapping[str, str], class_folder: Path | None =
 
 
 def words_of(code: str) -> str:
-    """Return the words in a code cell as markdown: prose, comments and strings; empty for code that computes.
+    """Return a code cell's prose, comments and strings as markdown; empty if the cell has any other code.
 
     >>> words_of("# Because the variance grows.")
     '```python\\n# Because the variance grows.\\n```'
@@ -228,7 +234,7 @@ def words_of(code: str) -> str:
 
 
 def fenced(code: str) -> str:
-    """Return code as a block of markdown."""
+    """Return code as a code block in markdown."""
     longest = max(map(len, re.findall("`+", code)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}python\n{code}\n{fence}"
@@ -240,7 +246,10 @@ def _is_prose(code: str) -> bool:
 
 
 def _statements(code: str) -> list[ast.stmt] | None:
-    """Return the statements of a cell; None if it cannot be parsed. A cell too long to be parsed counts as code."""
+    """Return the statements of a code cell; None if it cannot be parsed.
+
+    A cell that is too long to be parsed counts as one statement.
+    """
     if len(code) > _LONGEST_PARSED:
         return [ast.Pass()]
     try:
@@ -251,7 +260,7 @@ def _statements(code: str) -> list[ast.stmt] | None:
 
 
 def _is_text_only(statement: ast.stmt) -> bool:
-    """Return whether a statement consists of a string, or only assigns or prints one."""
+    """Return whether a statement only contains, assigns or prints a string."""
     if not isinstance(statement, ast.Assign | ast.Expr):
         return False
     value = statement.value
@@ -265,21 +274,21 @@ class WrittenAnswer:
     """The answer to one written question."""
 
     status: Literal["answered", "unanswered", "missing"]
-    """missing: neither the question's cell nor an answer is in the notebook."""
+    """missing: the notebook has neither the answer cell nor an answer elsewhere."""
     text: str = ""
-    """Markdown; empty unless it is answered."""
+    """The answer in markdown; empty unless the question is answered."""
     found_in: str = ""
-    """Description of the cell that held the answer; empty for the question's own cell."""
+    """Description of the cells that contain the answer; empty for the answer cell itself."""
     moved: frozenset[int] = frozenset()
-    """Positions from 0 of the other cells whose whole text belongs to the answer."""
+    """Positions, from 0, of cells other than the answer cell whose whole text belongs to the answer."""
 
 
 def written_answers(notebook: RawNotebook, unit: Unit, class_folder: Path | None = None) -> dict[str, WrittenAnswer]:
     """Return the answer to each written question of the unit, by the question's name.
 
-    An answer is taken from the question's own cell, if something is written there. Otherwise it consists of everything
-    that was written elsewhere: in a copy of the cell, in the cell turned into code, below the question's text, in new
-    cells between the question and the next released cell.
+    An answer is the text of the question's answer cell, unless that is blank. Then it consists of everything written in
+    a copy of that cell, in the cell turned into code, below the question's text, and in new cells between the question
+    and the next released cell.
     """
     names = [name for name in unit.points if not name.startswith(CHECK_PREFIX)]
     released = released_cells(unit.name, class_folder)
@@ -290,14 +299,14 @@ def written_answers(notebook: RawNotebook, unit: Unit, class_folder: Path | None
 
 
 class _Search:
-    """The search of one notebook. A cell belongs to the answer of one question at most."""
+    """Searches one notebook for the answers to all written questions. No cell is part of two answers."""
 
     def __init__(self, notebook: RawNotebook, unit: Unit, released: Sequence[RawCell]) -> None:
         self._cells = notebook.cells
         self._unit = unit
         self._released = released
         self._positions: dict[str, int] = {}
-        """Position of each released cell, by the keys that identify it."""
+        """Position of each released cell in its notebook, by each of its `_keys`."""
         for position, cell in enumerate(released):
             for key in _keys(cell):
                 if not (key.startswith("text ") and cell.grade_id):
@@ -305,7 +314,7 @@ class _Search:
         self._origins = [
             next((self._positions[key] for key in _keys(cell) if key in self._positions), None) for cell in self._cells
         ]
-        """For each cell the position of the released cell that it once was; None for a cell that a student added."""
+        """For each submitted cell, the position of the released cell it comes from; None if a student added it."""
         texts = (cell.text for cell in released if cell.cell_type == "markdown" and not cell.grade_id)
         self._released_lines = {line.strip() for text in texts for line in text.split("\n") if line.strip()}
         self._own = {
@@ -316,7 +325,7 @@ class _Search:
         self._taken: set[int] = set()
 
     def answer(self, name: str) -> WrittenAnswer:
-        """Return the answer to one question."""
+        """Return the answer to the written question of this name."""
         question = self._positions.get(f"name {name}")
         if question is None:
             return WrittenAnswer("missing")
@@ -343,7 +352,10 @@ class _Search:
         return WrittenAnswer("missing" if own is None and question not in self._origins else "unanswered")
 
     def _elsewhere(self, question: int, own: int | None) -> Iterator[tuple[int, str, str]]:
-        """Yield each cell that may hold a part of the answer: its position, a description of it, its text."""
+        """Yield the position, a description and the text of each cell that may contain a part of the answer.
+
+        question: position of the released answer cell. own: position of the submitted answer cell; None if missing.
+        """
         neighbours = dict(self._neighbours(question))
         for position, (cell, origin) in enumerate(zip(self._cells, self._origins, strict=True)):
             if position == own:
@@ -359,7 +371,10 @@ class _Search:
                 yield position, neighbours[position], self._typed_lines(text)
 
     def _neighbours(self, question: int) -> Iterator[tuple[int, str]]:
-        """Yield the position and a description of the new cells next to a question."""
+        """Yield the position and a description of each new cell next to a question.
+
+        question: position of the released answer cell.
+        """
         before, run = -1, list[int]()
         for position, origin in enumerate([*self._origins, len(self._released)]):
             if origin is None:
@@ -373,18 +388,18 @@ class _Search:
             before, run = origin, []
 
     def _is_of_student(self, cell: RawCell) -> bool:
-        """Return whether a new cell is neither a check that the notebook carries nor a training cell."""
+        """Return whether a cell that is not in the release is the student's: not the student check, not training."""
         return cell.grade_id != CARRIED and not is_training(cell, Likeness(""), self._unit)
 
     def _typed_lines(self, text: str) -> str:
-        """Return the text without the lines that were released."""
+        """Return a text without the lines that a text cell of the release contains."""
         lines = text.split("\n")
         typed = [line for line in lines if line.strip() not in self._released_lines]
         return text if typed == lines else "\n".join(typed).strip()
 
 
 def _keys(cell: RawCell) -> list[str]:
-    """Return the keys that a cell may be recognised by: its name, its id and its text."""
+    """Return the keys by which a cell is recognised: its name, its id and its text, if it has them."""
     keys = (("name", cell.grade_id), ("id", cell.cell_id), ("text", cell.text.strip()))
     return [f"{kind} {value}" for kind, value in keys if value]
 
@@ -404,5 +419,5 @@ def _bare(text: str) -> str:
 
 
 def _as_markdown(cell: RawCell) -> str:
-    """Return the words in a cell; empty for code that computes."""
+    """Return a cell's text as markdown; empty for a code cell that has code besides comments and strings."""
     return words_of(cell.text) if cell.cell_type == "code" else cell.text

@@ -1,10 +1,10 @@
-"""A course's own content: its Python modules, imported by their path, and the digests that a grade depends on.
+"""A course's Python modules (solutions, hidden tests, alternative solutions), and digests of the course's files.
 
-The modules are solutions, hidden tests and alternative solutions. Python's module search path is not used: a course's
-`autograder/` folder is no package, and hides none.
+The modules are imported by their path, not by Python's module search path, so a course's `autograder/` folder is not
+taken for the installed package.
 
-A grade's `kit` is the digest of everything here that can change the grade. A source notebook contains the digest that
-it had when it was built, so that edits by hand are recognised.
+The digest of all files that can change a grade is the field `kit` of the grade's report. A source notebook contains its
+own digest from when it was built, so that edits by hand are recognised.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ from .units import released, source, unit_names
 SOLUTIONS, HIDDEN, RIGHT_ANSWERS = "solutions", "hidden", "right_answers"
 MISCONCEPTIONS = "misconceptions"
 OF_EACH_UNIT = (HIDDEN, MISCONCEPTIONS, RIGHT_ANSWERS)
-"""The folders in which every unit has a folder of its own."""
+"""The folders that contain a subfolder for each unit."""
 NOTEBOOK = "notebook"
-"""The module in solutions/ with the names that the notebooks import and define for the answers."""
+"""The module in solutions/ that defines the names which all notebooks define before the first answer."""
 _ENGINE = Path(__file__).resolve().parents[1]
 
 
 def place(kind: str) -> Path:
-    """Return the folder of one kind of content."""
+    """Return the course's folder for one kind of content. kind: SOLUTIONS, HIDDEN, RIGHT_ANSWERS or MISCONCEPTIONS."""
     return _place(folder(), kind)
 
 
@@ -70,10 +70,11 @@ def module(name: str) -> ModuleType:
 
 
 def unit_digest(unit: str, class_folder: Path | None = None) -> str:
-    """Return the SHA-256 of the autograder, the unit's hidden tests, misconceptions, solutions and both notebooks.
+    """Return one SHA-256 of all files that can change a unit's grades.
 
-    Other units' folders are left out, so that changing a hidden test of one unit does not require grading the others
-    again. The code is read once a process.
+    These are the autograder's code, both notebooks of the unit, its solutions and its folders of hidden tests,
+    misconceptions and alternative solutions. Other units' files are left out, so that after a change in them this unit
+    is not graded again. A process reads the code only once.
     """
     digest = hashlib.sha256(_code_digest(unit).encode())
     for notebook in (source(unit, class_folder), released(unit, class_folder)):
@@ -82,26 +83,26 @@ def unit_digest(unit: str, class_folder: Path | None = None) -> str:
 
 
 def current_unit_digest(unit: str, class_folder: Path | None = None) -> str:
-    """Return the same after reading the code again, so that a long-lived process recognises changes."""
+    """Return `unit_digest` after reading the code again, so that a long-lived process recognises changes."""
     _code_digest.cache_clear()
     return unit_digest(unit, class_folder)
 
 
 def inputs_digest(unit: str) -> str:
-    """Return the SHA-256 of the course's files that a unit's notebooks and release are built from.
+    """Return one SHA-256 of the course's files from which a unit's notebooks and release are built.
 
-    The autograder is left out: a change in it that changes what is built is found by `autograder build --check`.
+    The autograder's own files are left out; `autograder build --check` finds whether their changes matter.
     """
     return _digest([*_course_files(unit), *(folder() / "exercises").glob(f"{unit}.*")])
 
 
 def engine_digest() -> str:
-    """Return the SHA-256 of the autograder without any course."""
+    """Return one SHA-256 of the autograder's code, without any course's files."""
     return _digest(_engine_files())
 
 
 def notebook_digest(notebook: Any) -> str:
-    """Return a digest that changes with a cell's text or nbgrader metadata, but not when the notebook is executed."""
+    """Return a digest of all cells' types, texts and nbgrader metadata. Executing the notebook does not change it."""
     cells = [
         [cell["cell_type"], joined(cell["source"]), cell["metadata"].get("nbgrader")] for cell in notebook["cells"]
     ]
@@ -109,7 +110,7 @@ def notebook_digest(notebook: Any) -> str:
 
 
 def is_edited(path: Path) -> bool:
-    """Return whether a source notebook was changed by hand since it was built, or replaced by another file."""
+    """Return whether a source notebook was edited since it was built, replaced by another file, or cannot be read."""
     try:
         return _built_digest(path) != notebook_digest(msgspec.json.decode(path.read_bytes()))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError, AttributeError):
@@ -117,7 +118,7 @@ def is_edited(path: Path) -> bool:
 
 
 def is_current(unit: str, class_folder: Path) -> bool:
-    """Return whether a class's copy of a unit is the course's version; changes by hand do not count."""
+    """Return whether a class's copy of a unit was built from the course's present version; edits do not count."""
     return _built_digest(source(unit, class_folder)) == _built_digest(source(unit))
 
 
@@ -135,7 +136,7 @@ def _code_digest(unit: str) -> str:
 
 
 def _digest(paths: Iterable[Path]) -> str:
-    """Return the SHA-256 of files and their paths. In a checkout the engine's folder lies in the course's."""
+    """Return one SHA-256 of the contents and relative paths of files of the engine and of the course."""
     names = {
         f"engine/{path.relative_to(_ENGINE)}" if _is_of_engine(path) else str(path.relative_to(folder())): path
         for path in paths
@@ -152,7 +153,7 @@ def _engine_files() -> list[Path]:
 
 
 def _is_of_engine(path: Path) -> bool:
-    """Return whether a file is the autograder's. In a checkout the course's tests and misconceptions are next to it."""
+    """Return whether a file belongs to the engine. In a checkout, the course's hidden tests are in the same folder."""
     return path.is_relative_to(_ENGINE) and path.relative_to(_ENGINE).parts[0] not in OF_EACH_UNIT
 
 

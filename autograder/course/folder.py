@@ -1,8 +1,9 @@
-"""The course's folder, which is recognised by its `autograder.toml`.
+"""Find the folder of the course that this process serves; it contains an `autograder.toml`.
 
-A process serves one course. It is the one named in the environment, else the outermost folder with that file at or
-above the working directory, else the checkout that the autograder runs from. The outermost, because a file that a
-student submitted must not turn its folder into a course. In a class's folder the file only says how to read the roster.
+The search starts in the folder named by an environment variable, or else in the working directory. The course is the
+outermost folder with that file at or above the start, so that no file of a submission can turn its folder into a
+course. If no folder has the file, and the variable is not set, the course is the checkout that the autograder runs
+from. A class's folder is not a course, even if it has an `autograder.toml` of its own.
 """
 
 import os
@@ -13,19 +14,19 @@ from ..errors import UserError
 
 FILE = "autograder.toml"
 VARIABLE = "AUTOGRADER_COURSE"
-"""Environment variable with the course's folder."""
+"""Name of the environment variable that names the course's folder."""
 _OF_CLASS = ("source", "submitted", "gradebook.db", "roster.csv")
 _OF_COURSE = ("exercises", "solutions")
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 class NoCourse(UserError):
-    """There is no course here; `str()` says what was searched for and where."""
+    """Raised if no usable course is found; `str()` says where it was searched."""
 
 
 @cache
 def folder() -> Path:
-    """Return the course's folder; raises NoCourse."""
+    """Return the folder of the course that this process serves; raises NoCourse."""
     named = os.environ.get(VARIABLE)
     course = _outermost(Path(named) if named else Path.cwd())
     if course is None and not named and (_CHECKOUT / FILE).is_file():
@@ -45,7 +46,7 @@ def folder() -> Path:
 
 
 def use(start: Path) -> None:
-    """Set the course of this process, and of those that it starts, to the one at or above a folder, if there is one."""
+    """Let this process, and those it starts, serve the course at or above the folder `start`, if there is one."""
     course = _outermost(start)
     if course is not None:
         os.environ[VARIABLE] = str(course)
@@ -53,7 +54,7 @@ def use(start: Path) -> None:
 
 
 def is_class(path: Path) -> bool:
-    """Return whether a folder is a class's: it has students or units, but no solutions."""
+    """Return whether a folder is a class's folder: it has students' files or units, but no exercises or solutions."""
     return any((path / name).exists() for name in _OF_CLASS) and not any((path / n).is_dir() for n in _OF_COURSE)
 
 

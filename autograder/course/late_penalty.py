@@ -1,4 +1,4 @@
-"""A class's penalty for late submission: its rule in autograder.toml, and the points that a delay costs."""
+"""The penalty for late submission: the rule that a class sets in autograder.toml, and the points that a delay costs."""
 
 import re
 from datetime import timedelta
@@ -13,7 +13,7 @@ _DURATION = re.compile(r"(?:(\d{1,4})d)?\s*(?:(\d{1,5})h)?\s*(?:(\d{1,6})m)?", r
 
 
 def duration(text: str) -> timedelta | None:
-    """Return the duration in a text such as `2d`, `36h`, `90m` or `1d 12h`; None if the text is no duration."""
+    """Parse a duration such as `2d`, `36h`, `90m` or `1d 12h`; return None if the text is not one."""
     match = _DURATION.fullmatch(text.strip())
     if match is None or not any(match.groups()):
         return None
@@ -22,14 +22,14 @@ def duration(text: str) -> timedelta | None:
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The penalty of submissions that are later than this and no later than the next step."""
+    """The penalty for submissions that are later than `later_than` but not later than that of the next step."""
 
     later_than: str
     """A duration such as `12h` or `2d`; `0h` for any delay."""
     percent: float | None = None
-    """Percentage of the score that is taken off."""
+    """Percentage of the score that is deducted; None if `points` is set."""
     points: float | None = None
-    """Points that are taken off; given instead of `percent`."""
+    """Points that are deducted; None if `percent` is set."""
 
     @property
     def after(self) -> timedelta | None:
@@ -38,29 +38,29 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def charge(self) -> float:
-        """The percentage or the points."""
+        """The deduction: `percent` or `points`, whichever is set."""
         return self.percent if self.percent is not None else self.points or 0.0
 
 
 class LatePenalty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The rule by which late submissions lose points, and the days that students may be late without a penalty.
+    """The rule by which late submissions lose points, and the days that a student may be late without losing points.
 
     Example: `LatePenalty("linear", percent_a_day=10).points(30.0, timedelta(hours=25))` is 6.0, for two days begun.
     """
 
     rule: Literal["none", "zero", "linear", "steps"]
-    """zero: a late submission gets 0 points. linear: each day begun costs the same. steps: see `Step`."""
+    """zero: a late submission gets 0 points. linear: each day costs the same, a part counts as a day. steps: `Step`."""
     percent_a_day: float | None = None
-    """For linear: percentage of the score that each day begun costs."""
+    """For linear: percentage of the score that each day costs; None if `points_a_day` is set."""
     points_a_day: float | None = None
-    """For linear: points that each day begun costs; given instead of `percent_a_day`."""
+    """For linear: points that each day costs; None if `percent_a_day` is set."""
     steps: tuple[Step, ...] = ()
-    """For steps: the penalties by delay, the shortest delay first."""
+    """For steps: the penalties, in the order of their delays."""
     late_days: int = 0
-    """Days that each student may be late in all units together; spent in the order of the due dates."""
+    """Days that a student may be late without penalty, in all units together; spent in the order of the due dates."""
 
     def fault(self) -> str:
-        """Return what is wrong with these settings; empty if they can be used."""
+        """Return why these settings cannot be used, as a part of a sentence; empty if they can."""
         rates = [rate for rate in (self.percent_a_day, self.points_a_day) if rate is not None]
         if self.rule != "linear" and rates:
             return 'percent_a_day and points_a_day need rule = "linear"'
@@ -92,15 +92,18 @@ class LatePenalty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ""
 
     def points(self, score: float, late: timedelta) -> float:
-        """Return the points that a submission with this score loses, at most all of them. Late days are not used."""
+        """Return the points that a submission loses, at most its whole score. Late days are not considered.
+
+        score: in points. late: the delay.
+        """
         if self.points_a_day is not None or any(step.points is not None for step in self.steps):
             return min(self._charge(late), score)
         return score * self._charge(late) / 100
 
     def days_spent(self, late: timedelta, left: int) -> int:
-        """Return the number of late days that a submission takes, if the student has `left` days.
+        """Return the number of late days that are spent on a submission. left: the days that the student still has.
 
-        It takes the fewest days with which the penalty is as low as with all days that are left.
+        It is the smallest number with which the penalty is as low as with all days that are left.
         """
         most = min(left, _days_begun(late))
         lowest = self._charge(late - most * DAY)

@@ -1,6 +1,6 @@
-"""Find a student's edits of a locked cell. The cell is restored; added lines can run after it, changed lines do not.
+"""Find a student's edits in a locked cell, which editors other than JupyterLab allow.
 
-Editors other than JupyterLab let students type into locked cells.
+Grading runs the cell's released text instead. After that it runs lines that the student added, but not changed lines.
 """
 
 import ast
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 LONGEST = 10_000
-"""Limit for the characters of a cell that is parsed: Python's parser takes long on large, unusual texts."""
+"""Most characters of a cell that is parsed: Python's parser takes long on large, unusual texts."""
 _MOST_LINES = 1_000
 _NOT_PYTHON = ("%", "!")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 Line = tuple[int, str]
-"""A line that is not blank, with its number from 0."""
+"""A line that is not blank: its number in the cell, from 0, and its text."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class Edit:
     """Difference between a locked cell's text and the released text."""
 
     added: str = ""
-    """The lines that a student added and that run by themselves, each at its position; the other lines are empty."""
+    """The added lines that run by themselves, each at its position in the cell; all other lines are empty."""
     has_changes: bool = False
-    """True if the cell has other lines that were not released; these are not run."""
+    """True if the cell also has changed lines, or added lines that do not run by themselves; these are not run."""
 
 
 def edit_of(released: str, submitted: str) -> Edit:
-    """Compare a locked cell's text with the released one.
+    """Compare a locked cell's submitted text with the released text.
 
     >>> edit_of('check("embed")', 'import math\\ncheck("embed")')
     Edit(added='import math', has_changes=False)
@@ -59,14 +59,15 @@ def _lines(text: str) -> list[Line]:
 
 
 def _split(text: str) -> list[str]:
-    """Return the lines as Python numbers them."""
+    """Return the lines of a text, divided where Python's parser begins a new line."""
     return text.replace("\r\n", "\n").split("\n")
 
 
 def _inserted(lines: Sequence[Line], start: int, end: int) -> list[ast.stmt] | None:
-    """Return the statements of an inserted run of lines; None if it cannot be parsed by itself.
+    """Return the statements of a block of inserted lines; None if the block cannot be parsed by itself.
 
-    If lines are equal, a run can be read as one that begins a little earlier or later: `)` above it or at its end.
+    start, end: the block in `lines`. If the line before the block equals its last line, such as `)`, the block may also
+    begin and end one line earlier; in the same way it may begin and end later.
     """
     readings = (_statements(lines[first:last]) for first, last in _alternatives(lines, start, end))
     return next((statements for statements in readings if statements is not None), None)
@@ -84,9 +85,10 @@ def _alternatives(lines: Sequence[Line], start: int, end: int) -> Iterator[tuple
 
 
 def _not_replacing(before: Sequence[Line], after: Sequence[Line]) -> list[ast.stmt] | None:
-    """Return the imports and definitions in a replacing run that the replaced run does not define.
+    """Return the imports and new definitions in a block of lines that replaced another block.
 
-    None if either run cannot be parsed by itself.
+    A definition is new if the replaced block, `before`, does not define its name. Return None if either block cannot be
+    parsed by itself.
     """
     old, new = _statements(before), _statements(after)
     if old is None or new is None:
@@ -101,7 +103,7 @@ def _not_replacing(before: Sequence[Line], after: Sequence[Line]) -> list[ast.st
 
 
 def _statements(lines: Sequence[Line]) -> list[ast.stmt] | None:
-    """Return the statements of a run of lines, numbered as in the cell; None if the run cannot be parsed by itself."""
+    """Return the statements of a block of lines, with the cell's line numbers; None if it cannot be parsed."""
     text = [""] * (lines[-1][0] + 1)
     for number, line in lines:
         text[number] = "" if line.lstrip().startswith(_NOT_PYTHON) else line
@@ -115,7 +117,7 @@ def _statements(lines: Sequence[Line]) -> list[ast.stmt] | None:
 
 
 def _line_numbers(statements: Sequence[ast.stmt]) -> set[int]:
-    """Return the numbers from 0 of the lines that statements span, with their decorators."""
+    """Return the numbers, from 0, of all lines that the statements and their decorators span."""
     numbers = set[int]()
     for statement in statements:
         first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", [])))
@@ -124,5 +126,5 @@ def _line_numbers(statements: Sequence[ast.stmt]) -> set[int]:
 
 
 def _covers(numbers: set[int], lines: Sequence[Line]) -> bool:
-    """Return whether every line except comments has one of these line numbers."""
+    """Return whether `numbers` contains the number of every line that is not a comment."""
     return all(number in numbers or text.lstrip().startswith("#") for number, text in lines)

@@ -1,7 +1,7 @@
-"""A submitted notebook read as data. No part of it is trusted: no name, no points, no cell of the instructor's.
+"""A submitted notebook, decoded as untrusted data: names, points and locked cells may all have been changed.
 
-Notebooks of format 4 are read as `nbformat` writes them. JSON that other programs accept is repaired: `NaN`, half of a
-surrogate pair, bytes that are not UTF-8.
+Notebooks of nbformat 4 are accepted. Invalid JSON that other programs accept is repaired: `NaN`, half of a surrogate
+pair, bytes that are not UTF-8.
 """
 
 import codecs
@@ -13,19 +13,19 @@ from typing import Any, TypeVar
 import msgspec
 
 MAX_BYTES = 16 << 20
-"""Limit for a notebook without its outputs."""
+"""Most bytes of a notebook, without its outputs."""
 MAX_CHARACTERS = 200_000
-"""Limit for a cell that is executed, or searched for definitions."""
+"""Most characters of a cell that is executed. Only this many are searched for definitions."""
 MAX_CELLS = 2_000
 MAX_LINES = 1_000_000
-"""Limit for all cells together. A notebook is written line by line, and each line takes at least 60 bytes of memory."""
+"""Most lines in all cells together. Each line takes at least 60 bytes of memory when the notebook is written."""
 MAX_MODULES = 50
-"""Limit for the imported modules that are listed of a cell."""
+"""Most imported modules that are listed for a cell."""
 _MAX_NAME = 100
 _AGAIN = "Save it from Jupyter again."
 _FEWER = "Delete those that you do not need."
 
-# Both match each character once, whatever the text is: Python's tokenizer takes hours on a string that never ends.
+# Both match each character only once in any text: Python's tokenizer takes hours on a string that never ends.
 # Repeated groups are atomic, `(?>...)`, because before Python 3.11.5 a possessive group, `(...)*+`, keeps what its
 # last, failed repetition consumed.
 _WORD = re.compile(
@@ -52,10 +52,10 @@ _T = TypeVar("_T")
 
 
 class UnreadableNotebook(msgspec.Struct, frozen=True):
-    """Stands in for a notebook that cannot be graded."""
+    """Returned instead of a notebook that cannot be graded."""
 
     message: str
-    """The reason, and what the student can do."""
+    """The reason, and what the student can do, in sentences."""
 
     def __str__(self) -> str:
         return self.message
@@ -65,15 +65,15 @@ class AutograderMetadata(msgspec.Struct, frozen=True):
     """The entries that the autograder itself writes into a cell's metadata."""
 
     training: bool = False
-    """True if the cell trains a model, which grading leaves out."""
+    """True if the cell trains a model; grading does not execute it."""
     added_to: str = ""
-    """Name of the locked cell that a student added the lines of this cell to."""
+    """Name of the locked cell to which a student added the lines of this cell; empty for other cells."""
     changed: bool = False
     """True if a student changed lines of this locked cell."""
 
 
 class NbgraderMetadata(msgspec.Struct, frozen=True):
-    """The entries that nbgrader writes into a cell's metadata. In a submission only the grade_id is used."""
+    """The entries that nbgrader writes into a cell's metadata. Of a submission's, only the grade_id is used."""
 
     grade_id: str = ""
     grade: bool = False
@@ -94,7 +94,7 @@ class RawMetadata(msgspec.Struct):
 
 
 class RawCell(msgspec.Struct):
-    """A cell in nbformat 4. A cell of unknown type is not executed."""
+    """A notebook's cell as its JSON contains it, in nbformat 4. `cell_type` may be any text."""
 
     cell_type: str
     source: str | list[str] | None = ""
@@ -109,12 +109,12 @@ class RawCell(msgspec.Struct):
 
     @property
     def grade_id(self) -> str:
-        """nbgrader's name for the cell, or an empty string."""
+        """The cell's name in nbgrader; empty if it has none."""
         return _decode(self.metadata.nbgrader, _Named()).grade_id if self.metadata else ""
 
     @property
     def cell_id(self) -> str:
-        """nbformat's name for the cell, which programs may change; or an empty string."""
+        """The cell's id in nbformat, which programs may change; empty if it has none."""
         return _decode(self.id, "")
 
     @property
@@ -137,43 +137,43 @@ class RawNotebook(msgspec.Struct):
 
 @dataclass(frozen=True)
 class CodeCell:
-    """A cell to execute."""
+    """A code cell of a submission, to be executed."""
 
     name: str
     source: str
     exercise: str | None
-    """The exercise whose solution cell this is."""
+    """The exercise whose solution cell this is; None for any other cell."""
     only_shows: bool = False
-    """True if it is unchanged since the release and only shows the results of other cells."""
+    """True if the cell is unchanged since the release and only displays results of other cells."""
     is_ours: bool = False
-    """True if its text is the instructor's."""
+    """True if the cell's text is the instructor's, not the student's."""
     checked: tuple[str, ...] = ()
-    """The exercises whose check cells stand above this cell and below the one before it."""
+    """The exercises whose check cells are between this cell and the previous executed cell."""
     added_to: str = ""
-    """The locked cell that a student added these lines to."""
+    """Name of the locked cell to which a student added these lines; empty for other cells."""
     is_stub: bool = False
     """True if the cell is a stub that the student left unchanged."""
     was_changed: bool = False
     """True if a student changed lines of this locked cell."""
 
     def defines(self, name: str) -> bool:
-        """Return whether the cell defines this function or class, or is the cell meant for its definition."""
+        """Return whether the cell defines a function or class of this name, or is the solution cell for it."""
         return self.exercise == name or name in self.definitions
 
     @cached_property
     def definitions(self) -> frozenset[str]:
-        """The functions and classes that lines of the cell define."""
+        """The names of the functions and classes that the cell defines."""
         return definitions(self.source)
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names in the first MAX_CHARACTERS of the code, except those in comments and strings."""
+        """All names in the first MAX_CHARACTERS of the code, except in comments and strings."""
         words = _WORD.finditer(self.source[:MAX_CHARACTERS])
         return frozenset(word["name"] for word in words if word["name"])
 
     @property
     def imported_modules(self) -> list[str]:
-        """The first MAX_MODULES names in `import` and `from` statements that begin a line."""
+        """The modules that the cell imports, by `import` and `from` at the beginning of a line; at most MAX_MODULES."""
         imports = _IMPORT.findall(self.source[:MAX_CHARACTERS])
         words = [named.split() for module, modules in imports for named in (module, *modules.split(","))]
         names = dict.fromkeys(word[0] for word in words if word and len(word[0]) <= _MAX_NAME)
@@ -181,12 +181,15 @@ class CodeCell:
 
 
 def definitions(code: str) -> frozenset[str]:
-    """Return the functions and classes that lines of code define, found without parsing."""
+    """Return the names of the functions and classes that code defines. The code need not be valid Python."""
     return frozenset(_DEFINITION.findall(code[:MAX_CHARACTERS]))
 
 
 def parse(content: bytes | UnreadableNotebook) -> RawNotebook | UnreadableNotebook:
-    """Decode a notebook's JSON; return the reason if it cannot be graded."""
+    """Decode a notebook's JSON; if the notebook cannot be graded, return the reason.
+
+    content: the JSON; an UnreadableNotebook is returned unchanged.
+    """
     if isinstance(content, UnreadableNotebook):
         return content
     try:
@@ -227,7 +230,7 @@ def _decode_notebook(content: bytes) -> RawNotebook:
 
 
 def _repaired(content: bytes) -> bytes:
-    """Return JSON with `null` for numbers that JSON lacks, and U+FFFD for what is not Unicode.
+    """Repair invalid JSON: replace NaN and Infinity by `null`, and bytes that are not UTF-8 by U+FFFD.
 
     Line ends and other control characters within strings are escaped. Takes time linear in the length.
     """
@@ -244,7 +247,7 @@ def _repaired(content: bytes) -> bytes:
 
 
 def _decode(value: msgspec.Raw, default: _T) -> _T:
-    """Decode a value of the default's type; return the default if it is of another type."""
+    """Decode a JSON value; return `default` if its type is not that of `default`."""
     try:
         return msgspec.json.decode(value, type=type(default))
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -257,22 +260,22 @@ def cell_name(number: int, grade_id: str) -> str:
 
 
 def printable(name: str) -> str:
-    """Return a student's text with U+FFFD for control codes, invisible characters and invalid ones."""
+    """Return a student's text with control, invisible and invalid characters replaced by U+FFFD."""
     if name.isascii() and name.isprintable():
         return name
     return "".join(character if is_visible(character) else "\N{REPLACEMENT CHARACTER}" for character in name)
 
 
 def printable_lines(text: str) -> str:
-    """Make each line of a text printable, so that XML, JSON and terminals can hold all of its characters."""
+    """Return a text with each line made `printable`, so that XML, JSON and terminals accept it."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def is_visible(character: str) -> bool:
-    """Return whether a character is displayed, unlike controls, joiners and those that Unicode calls ignorable."""
+    """Return whether a character is displayed. Control codes, joiners and ignorable characters are not."""
     return character.isprintable() and not _INVISIBLE.fullmatch(character)
 
 
 def joined(source: Any) -> str:
-    """Return a cell's text, which nbformat stores as a string or a list of lines."""
+    """Return a cell's text as one string. source: a string or a list of lines; nbformat stores either."""
     return source if isinstance(source, str) else "".join(source)

@@ -1,8 +1,8 @@
-"""Find and read submitted notebooks, also wrapped: with another ending, in a folder, in a zip file, or in a nested one.
+"""Find and read submitted notebooks, even with another file ending, in a folder, or in a zip file, which may be nested.
 
-A path leads through folders and zip files: `work/unit.ipynb`, `work.zip/part/unit.ipynb`, `a.zip/b.zip/unit.ipynb`.
-Nothing is unpacked into a folder, and no path leads out of the student's folder. A file is read once, and only the
-parts of it that grading needs are kept: see `notebook_filter`.
+A path may lead through folders and zip files: `work/unit.ipynb`, `work.zip/part/unit.ipynb`, `a.zip/b.zip/unit.ipynb`.
+Nothing is unpacked into a folder, and no path can lead out of the student's folder. Each file is read once, and only
+the parts that grading needs are kept: see `notebook_filter`.
 """
 
 import codecs
@@ -27,45 +27,48 @@ UNREADABLE = (BadZip, NotTaken, NotAFile, OSError, ValueError)
 """The exceptions that opening and reading a student's file may raise."""
 _CHUNK = 1 << 18
 _ENDINGS = ("", ".txt")
-"""Text that may follow a correct notebook name."""
+"""File endings with which a file that is named like the unit may be a notebook."""
 _OF_PROGRAMS = {".ipynb_checkpoints", ".DS_Store", ".git", ".gitignore", ".gitkeep", ".keep", "__MACOSX", "__pycache__"}
-"""Files that programs create and nobody submits. Files beginning with `._`, which macOS adds, also belong here."""
+"""Names of files and folders that programs create and that are no part of a submission."""
 _ZIP = b"PK\x03\x04"
 _DEEPEST_FOLDER = 2
 _MOST_FOLDERS = 20
 _MOST_NAMES = 1_000
 _DEEPEST_ZIP = 3
 _MOST_IN_ZIP = 20
-"""Limit for the notebooks of a zip file that are inspected, the newest first."""
+"""Most notebooks of a zip file that are returned; the newest are preferred."""
 MAX_FILE_BYTES = 256 << 20
 _CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save it again."
 
 
 @dataclass
 class File:
-    """A file that is read in chunks."""
+    """A student's open file, also one within a zip file. Its content comes in chunks."""
 
     size: int
-    """Size in bytes when the file was opened; a student's program may extend it meanwhile."""
+    """Size in bytes when the file was opened; a student's program may extend the file later."""
     chunks: Iterator[bytes]
     archive: BufferedReader | None = None
-    """The open file, if it is a zip file and not itself in one."""
+    """The open file, if it is a zip file that is not inside another one; otherwise None."""
 
     @classmethod
     def of(cls, file: BufferedReader) -> "File":
-        """Read an open file."""
+        """Return an open file as a `File`."""
         is_zip = os.pread(file.fileno(), len(_ZIP), 0) == _ZIP
         return cls(size_of(file), iter(partial(file.read, _CHUNK), b""), file if is_zip else None)
 
 
 @dataclass
 class Allowance:
-    """Number of bytes of nested zip files that one search may still unpack."""
+    """Limit for the bytes that one search unpacks from nested zip files; `left` is the number still allowed."""
 
     left: int = 64 << 20
 
     def open(self, file: ZipFile, info: ZipInfo) -> ZipFile:
-        """Open a zip file that is in another one; raises BadZip and NotTaken."""
+        """Open a zip file that is inside another one, and subtract its size from `left`; raises BadZip and NotTaken.
+
+        file: the outer zip file. info: the inner one's entry in it.
+        """
         with ExitStack() as stack:
             copy = cast(BinaryIO, stack.enter_context(tempfile.TemporaryFile()))
             for chunk in file.content(info, self.left):
@@ -77,12 +80,15 @@ class Allowance:
 
 
 def is_of_a_program(name: str) -> bool:
-    """Return whether a file of this name is left behind by a program."""
+    """Return whether a file or folder of this name was created by a program, and so is no part of a submission."""
     return name in _OF_PROGRAMS or name.startswith("._")
 
 
 def possible(folder: OpenedFolder, unit: str, depth: int = 0) -> list[str]:
-    """Return the paths of the files that may be the submission, by their names only; raises OSError."""
+    """Return the paths of files in a student's folder whose names suggest a notebook or a zip file; raises OSError.
+
+    depth: number of folders between the student's folder and this one.
+    """
     paths: list[str] = []
     folders = 0
     for name in folder.names()[:_MOST_NAMES]:
@@ -101,7 +107,7 @@ def possible(folder: OpenedFolder, unit: str, depth: int = 0) -> list[str]:
 
 
 def _is_notebook_name(name: str, unit: str) -> bool:
-    """Return whether a file of this name may be a notebook: an `.ipynb`, JSON, or called like the unit's notebook.
+    """Return whether a file may be a notebook, by its name: with `.ipynb`, ending in `.json`, or named like the unit.
 
     >>> _is_notebook_name("Copy of unit.ipynb.txt", "")
     True
@@ -112,7 +118,7 @@ def _is_notebook_name(name: str, unit: str) -> bool:
 
 
 def status(folder: OpenedFolder, path: str) -> os.stat_result | None:
-    """Return the status of a file in a folder or in one within it; None if it is not there."""
+    """Return the status of the file at a path in a folder; None if there is no such file."""
     try:
         *folders, name = path.split("/")
         with ExitStack() as stack:
@@ -124,7 +130,10 @@ def status(folder: OpenedFolder, path: str) -> os.stat_result | None:
 
 
 def notebooks_at(folder: OpenedFolder, path: str, unit: str, allowance: Allowance) -> list[tuple[str, int]]:
-    """Return the path and size of each notebook in a zip file, or of the file itself if it is no zip file."""
+    """Return path and size in bytes of the file at a path or, if it is a zip file, of each notebook in it.
+
+    Return an empty list if the file cannot be read. folder: the student's. unit: its name.
+    """
     try:
         with opened(folder, path, allowance) as file:
             if not file.archive:
@@ -136,7 +145,7 @@ def notebooks_at(folder: OpenedFolder, path: str, unit: str, allowance: Allowanc
 
 
 def contents(folder: OpenedFolder, name: str, most: int) -> list[str]:
-    """Return the first paths in a folder or a zip file, for a message; empty for any other file."""
+    """Return up to `most` paths of files in a folder or a zip file, for a message; empty for any other file."""
     try:
         if folder.is_folder(name):
             with folder.folder(name) as inner:
@@ -151,7 +160,7 @@ def contents(folder: OpenedFolder, name: str, most: int) -> list[str]:
 
 
 def notebooks_in(file: ZipFile, unit: str, allowance: Allowance, depth: int = 1) -> list[tuple[str, int]]:
-    """Return the path and size of the notebooks in a zip file, the newest first."""
+    """Return path and size in bytes of the notebooks in a zip file and the zip files within it, the newest first."""
     found = []
     for info in file.files:
         name = info.filename
@@ -171,7 +180,10 @@ def notebooks_in(file: ZipFile, unit: str, allowance: Allowance, depth: int = 1)
 
 @contextmanager
 def opened(folder: OpenedFolder, path: str, allowance: Allowance | None = None) -> Iterator[File]:
-    """Open the file at a path from a student's folder; raises NotAFile, OSError, ValueError, BadZip and NotTaken."""
+    """Open the file at a path in a student's folder; raises NotAFile, OSError, ValueError, BadZip and NotTaken.
+
+    The path may lead through folders and zip files.
+    """
     with ExitStack() as stack:
         name, _, rest = path.partition("/")
         while rest and folder.is_folder(name):
@@ -187,7 +199,7 @@ def opened(folder: OpenedFolder, path: str, allowance: Allowance | None = None) 
 
 @contextmanager
 def unpacked(archive: ZipFile, path: str, allowance: Allowance | None = None) -> Iterator[File]:
-    """Open the file at a path in a zip file; raises OSError, BadZip and NotTaken."""
+    """Open the file at a path in a zip file, also through nested zip files; raises OSError, BadZip and NotTaken."""
     allowance = allowance or Allowance()
     with ExitStack() as stack:
         while (info := _entry(archive, path)) is None:
@@ -205,27 +217,28 @@ def _entry(archive: ZipFile, path: str) -> ZipInfo | None:
 
 @dataclass(frozen=True)
 class NotebookFile:
-    """A submitted notebook. `content` has only the parts that grading needs, in UTF-8 and without outputs."""
+    """A submitted notebook's file, after reading it."""
 
     content: bytes | UnreadableNotebook
+    """The parts of the notebook that grading needs, in UTF-8 and without outputs; or why it cannot be graded."""
     digest: str = ""
-    """SHA-256 of the whole file, in hexadecimal digits; empty if it is too large to be read to its end."""
+    """SHA-256 of the whole file, in hexadecimal digits; empty if the file was not read to its end."""
     is_read: bool = True
-    """True if there is a file and it could be read."""
+    """False if there is no file, or if it could not be read."""
 
 
 def read_in(folder: OpenedFolder, name: str) -> NotebookFile:
-    """Read the notebook at a path in a student's folder, which may lead through folders and zip files."""
+    """Read the notebook at a path in a student's folder; the path may lead through folders and zip files."""
     return _read(opened(folder, name))
 
 
 def read_at(path: Path) -> NotebookFile:
-    """Read the notebook at a path that the instructor gave."""
+    """Read the notebook at a path that the instructor, not a student, chose."""
     return _read(_opened_at(path))
 
 
 def digest_in(folder: OpenedFolder, name: str) -> str:
-    """Return the digest that `read_in` would return, without scanning the file; empty if the file is too large."""
+    """Return the digest of a submitted file, as in `NotebookFile`; empty if the file is too large or unreadable."""
     try:
         with opened(folder, name) as file:
             digest = hashlib.sha256()
@@ -237,7 +250,7 @@ def digest_in(folder: OpenedFolder, name: str) -> str:
 
 
 def unreadable(error: Exception) -> NotebookFile:
-    """Return the result for a file that cannot be opened or read, or whose folder cannot."""
+    """Return the result for a file that cannot be opened or read, with a message to the student. error: the reason."""
     if isinstance(error, NotAFile | NotADirectoryError):
         message = "This is not a regular file. Hand in the notebook itself, not a link or a folder."
     else:
@@ -246,7 +259,7 @@ def unreadable(error: Exception) -> NotebookFile:
 
 
 class _Refused(Exception):
-    """A file that can be read but not graded; `str()` is the message to the student."""
+    """Raised if a file can be read but not graded; `str()` is the message to the student."""
 
 
 @contextmanager
@@ -269,7 +282,10 @@ def _read(context: AbstractContextManager[File]) -> NotebookFile:
 
 
 def _only_notebook(stream: BufferedReader, file: File, digest: "hashlib._Hash") -> bytes:
-    """Return the content of the only notebook in a zip file; the digest is the zip file's."""
+    """Return the content of the only notebook in a zip file; raises _Refused if it has not exactly one.
+
+    digest: updated with the whole zip file.
+    """
     for chunk in _chunks(file):
         digest.update(chunk)
     with ZipFile(Path("submission"), stream) as archive:
@@ -282,7 +298,7 @@ def _only_notebook(stream: BufferedReader, file: File, digest: "hashlib._Hash") 
 
 
 def _content(file: File, digest: "hashlib._Hash") -> bytes:
-    """Return a notebook's content without outputs, in UTF-8; raises _Refused."""
+    """Return a notebook's content without outputs, in UTF-8; raises _Refused. digest: updated with the whole file."""
     without_outputs = WithoutOutputs()
     pieces: list[bytes] = []
     length = 0
@@ -306,7 +322,10 @@ def _content(file: File, digest: "hashlib._Hash") -> bytes:
 
 
 def _to_utf8(beginning: bytes) -> Callable[[bytes], bytes]:
-    """Return a function that converts a file's chunks to UTF-8. Some editors save UTF-16."""
+    """Return a function that converts the chunks of a file to UTF-8; some editors save notebooks in UTF-16.
+
+    beginning: the first chunk, from which the encoding is detected.
+    """
     encoding = json.detect_encoding(beginning)
     if encoding.startswith("utf-8"):
         return bytes
@@ -315,7 +334,7 @@ def _to_utf8(beginning: bytes) -> Callable[[bytes], bytes]:
 
 
 def _chunks(file: File) -> Iterator[bytes]:
-    """Yield a file's content in chunks; raises _Refused if it is too large, even if it grows meanwhile."""
+    """Yield a file's content in chunks; raises _Refused once the file has more than MAX_FILE_BYTES."""
     length = file.size
     if length <= MAX_FILE_BYTES:
         length = 0

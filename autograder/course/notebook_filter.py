@@ -1,26 +1,29 @@
-"""Drop from a notebook's JSON, while it is read, what grading does not need: outputs may be of any size.
+"""While a notebook's JSON is read, drop the values that grading does not need, because outputs may have any size.
 
-Every file is read in this way. The values that `course.notebook.parse` uses are kept; each dropped value becomes
-`null`. Kept bytes are passed on unchanged, so that invalid JSON stays invalid, except that pictures beyond
-MOST_PICTURES are cut. Of a dropped value only the end is searched for, so nothing in it can damage a notebook.
+Every submitted notebook is read in this way. The values that `course.notebook.parse` uses are kept; every other value
+becomes `null`. Kept bytes are passed on unchanged, so that invalid JSON stays invalid, except that pictures beyond
+MOST_PICTURES are cut off. The filter does not check dropped values, so errors in them do no harm.
 
-`kind_of` recognises the kept raster pictures by their first bytes, and their pixels without decoding them.
+`kind_of` finds the format and number of pixels of a picture without decoding it.
 """
 
 import re
 import struct
 
 _SOF = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
-"""The markers in a JPEG file before its height and width."""
+"""The markers (SOF0 to SOF15) that precede the height and width in a JPEG file."""
 _OF_NOTEBOOK = {b"nbformat", b"cells"}
 _OF_CELL = {b"cell_type", b"source", b"metadata", b"id", b"attachments"}
 _OF_METADATA = {b"nbgrader", b"autograder"}
 MOST_PICTURES = 12 << 20
-"""Limit for the bytes in base64 of a notebook's inline pictures and attachments together; the rest is cut."""
+"""Most base64 bytes of all inline pictures and attachments of a notebook together; the rest is cut off."""
 CUT = b"!"
-"""Ends a picture that was cut; base64 never contains it."""
+"""Marks the end of a picture that was cut off; base64 never contains this character."""
 _MOST_PARTS = 8_000_000
-"""Limit for the brackets that are processed one by one, in about 4 seconds. 60 MB of usual outputs have thousands."""
+"""Limit for the work on one file: a dropped bracket counts 1, a kept part 4. It takes about 4 seconds to reach.
+
+Usual outputs of 60 MB have thousands of brackets.
+"""
 _LONGEST_NAME = 100
 _QUOTE = ord('"')
 # Repeated groups are atomic, see `course.notebook`.
@@ -32,16 +35,16 @@ _TO_BRACKET = re.compile(_PLAIN + rb"(?:(?>" + _LEAF + _PLAIN + rb"))*+", re.S)
 _TO_PART = re.compile(rb'[^"\[\]{}:,]*+')
 _FLAT = rb'[^"\[\]{}]*+(?:(?>"' + _TEXT + rb'"[^"\[\]{}]*+))*+'
 _LINES = re.compile(rb"\[" + _FLAT + rb"\]", re.S)
-"""A list of strings: a cell's text."""
+"""A list of strings, such as a cell's text."""
 _ABOUT = re.compile(rb"\{" + _FLAT + rb"\}", re.S)
-"""An object without brackets in it: what nbgrader says of a cell."""
+"""An object without nested brackets, such as nbgrader's metadata of a cell."""
 _NAME = re.compile(rb'[\s,]*+"(\w++)"\s*+:')
 _PICTURE = b";base64,"
 _BASE64 = re.compile(rb"[A-Za-z0-9+/=]*+")
 
 
 def kind_of(content: bytes) -> tuple[str, int]:
-    """Return the ending of a raster picture's name and its pixels; "" and 0 for anything else."""
+    """Return a raster picture's file ending, such as `png`, and its number of pixels; "" and 0 for other content."""
     if content.startswith(b"\x89PNG\r\n\x1a\n") and content[12:16] == b"IHDR":
         return "png", _product(">II", content[16:24])
     if content[:6] in (b"GIF87a", b"GIF89a"):
@@ -83,11 +86,11 @@ def _of_webp(content: bytes) -> int:
 
 
 class TooManyParts(Exception):
-    """The file has more brackets and strings than can be looked through."""
+    """Raised if a file has more brackets and strings than the filter may process."""
 
 
 class WithoutOutputs:
-    """Filter of a notebook's JSON, which comes in pieces of any length.
+    """Filter that drops outputs and other unneeded values from a notebook's JSON, fed in pieces of any length.
 
     >>> WithoutOutputs().feed(b'{"cells": [{"source": "1", "outputs": [NaN]}]}')
     b'{"cells": [{"source": "1", "outputs": null}]}'
@@ -97,23 +100,23 @@ class WithoutOutputs:
         self._depth = 0
         self._parts = 0
         self._left = b""
-        """The first bytes of a string, if a piece ended inside it."""
+        """Last bytes of a piece that ended within a string; they are processed with the next piece."""
         self._in_string = False
         self._dropping: int | None = None
-        """The depth at which the dropped value ends."""
+        """The depth of brackets at which the dropped value ends; None if no value is being dropped."""
         self._name = b""
-        """The last string, if it may be a name at this depth."""
+        """The last string, if it may be the key of an object."""
         self._unwanted = False
         """True if the next value is to be dropped."""
         self._keys = {1: b"", 3: b""}
-        """The name whose value is being read, by the number of brackets around it."""
+        """The key whose value is being read in the notebook (depth 1) and in a cell (depth 3)."""
         self.pictures = 0
-        """Number of bytes of the pictures kept so far."""
+        """Bytes of the pictures kept so far, in base64."""
         self._in_picture = False
         self._is_cut = False
 
     def feed(self, piece: bytes) -> bytes:
-        """Return the kept part of the next piece; raises TooManyParts."""
+        """Process the next piece of JSON and return the part of it that is kept; raises TooManyParts."""
         data = self._left + piece
         self._left = b""
         kept: list[bytes] = []
@@ -128,16 +131,16 @@ class WithoutOutputs:
         return b"".join(kept)
 
     def end(self) -> bytes:
-        """Return the kept part of an unfinished string at the end."""
+        """Return the last kept bytes, after the last piece: those of an unfinished string."""
         return self._left
 
     def _count(self) -> None:
-        self._parts += 4  # each takes four times as long as a dropped one
+        self._parts += 4  # a kept part takes four times as long as a dropped one
         if self._parts > _MOST_PARTS:
             raise TooManyParts
 
     def _through_string(self, data: bytes, start: int, kept: list[bytes]) -> int:
-        """Go to the end of a long string, or of the piece; return the position."""
+        """Process a long string to its end, or to the end of the piece; return the position after it."""
         match = _REST_OF_STRING.match(data, start)
         assert match
         end = match.end()
@@ -156,7 +159,7 @@ class WithoutOutputs:
         return position
 
     def _through_dropped(self, data: bytes, position: int) -> int:
-        """Go to the end of the dropped value, or of the piece; return the position."""
+        """Skip a dropped value to its end, or to the end of the piece; return the position after it."""
         depth, parts = self._depth, self._parts
         while depth != self._dropping and parts <= _MOST_PARTS:
             match = _TO_BRACKET.match(data, position)
@@ -179,7 +182,7 @@ class WithoutOutputs:
         return position
 
     def _through_kept(self, data: bytes, start: int, kept: list[bytes]) -> int:
-        """Process the next bracket, string, key, colon or comma of the kept parts; return the position after it."""
+        """Process the next bracket, string, key, colon or comma that is kept; return the position after it."""
         if match := _NAME.match(data, start):
             self._count()
             self._name = match[1]
@@ -224,7 +227,7 @@ class WithoutOutputs:
         self._name = b""
 
     def _whole(self, bracket: int, data: bytes, position: int) -> re.Match[bytes] | None:
-        """Match a value that is copied unchanged, if it begins here and ends in this piece."""
+        """Match a list of strings or a flat object at a position, which is copied as a whole; None without a match."""
         if bracket == ord("["):
             return _LINES.match(data, position)
         is_about = self._depth > 4 and not self._is_attached
@@ -246,7 +249,7 @@ class WithoutOutputs:
         return self._keys[1] == b"cells" and self._keys[3] == b"attachments" and self._depth > 3
 
     def _keep(self, text: bytes, kept: list[bytes]) -> None:
-        """Keep the next bytes of strings, except what a picture has beyond MOST_PICTURES."""
+        """Append the next bytes of strings to `kept`, but cut off pictures once MOST_PICTURES bytes are kept."""
         position = 0
         while self._in_picture or (found := text.find(_PICTURE, position)) >= 0:
             if not self._in_picture:
@@ -268,7 +271,7 @@ class WithoutOutputs:
         kept.append(text[position:])
 
     def _string(self, data: bytes, position: int, kept: list[bytes]) -> int:
-        """Process a string, which is a name, a kept value or a dropped one; return the position after it."""
+        """Process a string: a key, a kept value or a dropped value; return the position after it."""
         if self._unwanted:
             self._unwanted = False
             self._dropping = self._depth
@@ -285,7 +288,7 @@ class WithoutOutputs:
             self._in_picture, self._is_cut = is_picture and end - position > _LONGEST_NAME, False
             self._keep(data[position + 1 : end + 1], kept)
             return end + 1
-        if len(data) - position <= _LONGEST_NAME:  # perhaps a name that ends in the next piece
+        if len(data) - position <= _LONGEST_NAME:  # perhaps a key that ends in the next piece
             self._left = data[position:]
         else:
             self._name = b""
@@ -297,6 +300,6 @@ class WithoutOutputs:
 
 
 def _begun(data: bytes, start: int, end: int) -> int:
-    """Return how many bytes at the end of a piece may begin what stands before a picture."""
+    """Return the number of bytes at the end of a piece that may be the beginning of `_PICTURE`; 0 if none."""
     tail = data[max(start, end - len(_PICTURE) + 1) : end]
     return next((length for length in range(len(tail), 0, -1) if _PICTURE.startswith(tail[-length:])), 0)

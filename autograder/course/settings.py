@@ -1,4 +1,4 @@
-"""The settings in autograder.toml: execution of submissions, the roster's columns, the penalty for lateness."""
+"""The settings in autograder.toml: isolation and limits of submissions, roster, late penalty, and released files."""
 
 import re
 import tomllib
@@ -19,11 +19,11 @@ _S = TypeVar("_S", "ClassSettings", "Settings")
 
 
 class BadSettings(UserError):
-    """The settings cannot be used; `str()` gives the reason."""
+    """Raised if an autograder.toml cannot be used; `str()` gives the reason."""
 
 
 class Isolation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The isolation of submissions. `sandbox.isolation` describes the levels."""
+    """The required isolation level; `sandbox.isolation.choose` explains the fields."""
 
     require: Literal["A", "B", "best", "none"] = "best"
     """The level without which nothing is graded; best: A where it is available, otherwise B."""
@@ -32,7 +32,7 @@ class Isolation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HandingIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Instructions on submitting, at the end of each notebook and in the README next to it."""
+    """The instructions for submitting that are put at the end of each notebook and in the README next to it."""
 
     text: str = """Save the notebook first: what is not saved is not handed in.
 
@@ -43,24 +43,24 @@ It need not be complete. Hand in again whenever you like: until the deadline, th
     """Markdown; empty for none."""
 
     def section(self, notebook: str) -> str:
-        """Return the instructions for a notebook of this name below a heading; empty if there are none."""
+        """Return the instructions with a heading, for a notebook of this file name; empty if there are none."""
         return f"## How to hand in\n\n{self.text.strip().replace('{notebook}', notebook)}" if self.text.strip() else ""
 
 
 class RosterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The reading of the class's roster."""
+    """The settings for reading a class's roster."""
 
     id_column: str | None = None
-    """The column with the students' ids; None for the first with values that can name a folder."""
+    """Name of the column with the students' ids; None to use the first column whose values can name folders."""
     header: dict[str, str] = {}
-    """Column names of the roster in another language, each with the English one."""
+    """The English column name for each column name of a roster in another language."""
 
     def __hash__(self) -> int:
         return hash((self.id_column, *self.header.items()))
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The settings of a course."""
+    """All settings that a course's autograder.toml can have."""
 
     isolation: Isolation
     limits: Limits
@@ -70,41 +70,41 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     late_penalty: LatePenalty | None = None
     """None if late submissions lose nothing, or if nbgrader_config.py sets the penalty."""
     check: str = CHECK
-    """Name of the module that students import `check` from."""
+    """Name of the module from which students' notebooks import `check`."""
     forbids: tuple[str, ...] = ()
-    """The libraries that answers may not call in exercises without a list of their own."""
+    """The libraries that answers may not call, for all exercises without a list of their own."""
     show_repair: bool = False
-    """True if the student check may show the change with which all examples pass, not only its line."""
+    """True if the student check may show a change that makes all examples pass, not only the line it is in."""
     assistants: bool = True
     """True if each released folder has an AGENTS.md, which asks AI assistants to tutor and not to write answers."""
     files_at: str = ""
-    """Address that a notebook in a single file fetches its files from, followed by the unit's and the file's name."""
+    """Address from which a notebook in a single file fetches a unit's files, before the unit's and the file's name."""
 
     def trusting(self) -> "Settings":
-        """Return the same settings, but for executing without isolation if no level is available."""
+        """Return these settings with `trust_submissions`, so that submissions run even if no isolation is available."""
         return msgspec.structs.replace(self, isolation=msgspec.structs.replace(self.isolation, trust_submissions=True))
 
 
 class ClassSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The settings in a class's folder."""
+    """The settings that an autograder.toml in a class's folder can have."""
 
     roster: RosterSettings = RosterSettings()
     late_penalty: LatePenalty | None = None
 
 
 def of_roster(root: Path) -> RosterSettings:
-    """Return the roster settings of a class's folder: its own autograder.toml first, then the course's.
+    """Return the roster settings for a class. Its own autograder.toml takes precedence over the course's.
 
-    Raises BadSettings and NoCourse.
+    root: the class's folder. Raises BadSettings and NoCourse.
     """
     of_course, of_class = load().roster, _of_class(root).roster
     return RosterSettings(of_class.id_column or of_course.id_column, {**of_course.header, **of_class.header})
 
 
 def of_late_penalty(root: Path) -> LatePenalty | None:
-    """Return the late penalty of a class's folder, or else the course's; None if no autograder.toml has one.
+    """Return the late penalty for a class: its own, or else the course's; None if no autograder.toml has one.
 
-    Raises BadSettings and NoCourse.
+    root: the class's folder. Raises BadSettings and NoCourse.
     """
     return _of_class(root).late_penalty or load().late_penalty
 
@@ -119,7 +119,7 @@ def _of_class(root: Path) -> ClassSettings:
 
 
 def load(path: Path | None = None) -> Settings:
-    """Return the settings in a file, by default the course's; raises BadSettings and NoCourse."""
+    """Read the settings in a file, by default the course's autograder.toml; raises BadSettings and NoCourse."""
     path = path or folder() / FILE
     settings = _read(path, Settings)
     asdict = msgspec.structs.asdict

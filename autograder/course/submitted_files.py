@@ -1,9 +1,10 @@
-"""Names, folders and zip files that students choose, write and may change while they are read.
+"""Safe access to names, folders and zip files that students control and may change at any time.
 
-A student's id appears in paths, on pages, in terminals and in spreadsheets. A folder is opened once, and everything in
-it is opened from there: a path is resolved again at each use, and meanwhile a file can become a link to another
-student's. An open file stays the same file. A student's folder is also replaced as a whole, so that no process ever
-finds half of a submission. No more is read from a zip file than is allowed, regardless of what it says of itself.
+- Ids: a student's id appears in paths, on pages, in terminals and in spreadsheets, so its characters are restricted.
+- Reading: a folder is opened once, and its files are opened relative to it. A path would be resolved again at each use,
+  and meanwhile a student could replace a file by a link to another student's.
+- Writing: a student's folder is replaced as a whole, so that no process finds half of a submission.
+- Zip files: the number of bytes read is limited, regardless of the sizes that the zip file states.
 """
 
 import errno
@@ -26,28 +27,31 @@ from ..errors import UserError
 from .notebook import is_visible, printable
 
 RULE = "letters and digits of any script and . _ - @ + ', the first not a dot or dash"
-_KINDS = dict.fromkeys(".-", "-") | dict.fromkeys("_@+'", "_") | {"Nd": "0", "Mn": "^", "Mc": "^"}
-"""A symbol for each character, or else each Unicode category, that ids may have besides letters."""
+_KINDS_IN_ID = dict.fromkeys(".-", "-") | dict.fromkeys("_@+'", "_") | {"Nd": "0", "Mn": "^", "Mc": "^"}
+"""Characters and Unicode categories that ids may have besides letters, each with its symbol in `_ID`."""
 _ID = re.compile(r"(?!-)(?:L\^{0,3}|[-_0])+")
-"""More accents than three on a letter, which no script writes, would hide the text below them."""
+"""Pattern of an id, with a symbol for each character; `L` is a letter, `^` an accent.
+
+No script has more than three accents on a letter, and they would hide the text on the line below.
+"""
 _OF_JAVASCRIPT = {
     *("constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable"),
     *("toLocaleString", "toString", "valueOf"),
     *("__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__"),
 }
-"""Properties of every object in JavaScript: formgrader's script looks students up by id, and would find these."""
-_LONGEST = 255
-"""Limit in bytes of a folder's name on Linux and macOS."""
+"""Properties of every JavaScript object. They cannot be ids, because formgrader's script looks students up by id."""
+_LONGEST_ID = 255
+"""Most bytes of an id, because it names a folder: the limit of Linux and macOS."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe waits for a writer that never comes.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MOST_ENTRIES = 100_000
 _MOST_OF_STUDENT = 2_000
-"""Limit for the files in a zip file that a student created."""
+"""Most files in a zip file that a student created."""
 _BYTES_OF_ENTRY = 400
-"""Size of an entry in a zip file's list of files: 46 bytes and the name."""
+"""Bytes allowed for each entry in a zip file's list of files: 46 and the name."""
 _COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-"""The others take an amount of time or memory that a student can choose."""
+"""Accepted compression methods. The others can be made to take any amount of time or memory."""
 _LONGEST_NAME = 240  # bytes; most file systems allow 255
 _DEEPEST = 20
 _ENCRYPTED, _IN_UTF8 = 0x1, 0x800
@@ -61,79 +65,79 @@ _DAMAGED = (
 
 
 def can_be_id(name: str) -> bool:
-    """Return whether a new student may have this id.
+    """Return whether a text may be the id of a new student.
 
-    A vowel sign or an accent counts with the letter before it, regardless of whether Unicode has one character for
-    both. Invisible characters, such as joiners and changes of direction, are not letters.
+    A vowel sign or an accent may follow a letter, even if Unicode has no single character for both. Invisible
+    characters, such as joiners and changes of direction, are not accepted.
     """
     return (
         bool(_ID.fullmatch("".join(map(_kind, unicodedata.normalize("NFC", name)))))
         and name not in _OF_JAVASCRIPT
         and all(map(is_visible, name))
-        and len(name.encode()) <= _LONGEST
+        and len(name.encode()) <= _LONGEST_ID
     )
 
 
 def _kind(character: str) -> str:
     category = unicodedata.category(character)
-    return _KINDS.get(character) or _KINDS.get(category) or ("L" if category[0] == "L" else "?")
+    return _KINDS_IN_ID.get(character) or _KINDS_IN_ID.get(category) or ("L" if category[0] == "L" else "?")
 
 
 class NotAFile(Exception):
-    """There is a link, a folder, a pipe, a socket or a device instead of a file."""
+    """Raised if a path names a link, folder, pipe, socket or device instead of a regular file."""
 
 
 class OpenedFolder(AbstractContextManager["OpenedFolder"]):
     """An open folder, which is closed along with this object."""
 
     def __init__(self, descriptor: int) -> None:
-        """Take over the descriptor."""
+        """descriptor: that of the open folder, which this object will close."""
         self._descriptor = descriptor
         self._close = weakref.finalize(self, os.close, descriptor)
 
     @classmethod
     def at(cls, path: Path) -> "OpenedFolder":
-        """Open the folder at one of the instructor's own paths, in which links are followed; raises OSError."""
+        """Open the folder at a path that the instructor chose; links in it are followed. Raises OSError."""
         return cls(os.open(path, _FOLDER))
 
     @classmethod
     def of_student(cls, path: Path) -> "OpenedFolder":
-        """Open the folder at a path SUBMISSIONS/STUDENT/UNIT, of which the last two must not be links.
+        """Open the folder at a path SUBMISSIONS/STUDENT/UNIT; STUDENT and UNIT must not be links.
 
-        Raises OSError; NotADirectoryError if one is a link.
+        Raises OSError, and NotADirectoryError if one of them is a link.
         """
         with cls.at(path.parent.parent) as submissions, submissions.folder(path.parent.name) as student:
             return student.folder(path.name)
 
     def folder(self, name: str) -> "OpenedFolder":
-        """Open the folder of this name in it; raises OSError, NotADirectoryError if it is a link."""
+        """Open a subfolder; raises OSError, and NotADirectoryError if it is a link."""
         return OpenedFolder(os.open(_checked(name), _FOLDER | os.O_NOFOLLOW, dir_fd=self._descriptor))
 
     def file(self, name: str) -> BufferedReader:
-        """Open the file of this name in it; raises NotAFile and OSError."""
+        """Open a file in this folder for reading; raises NotAFile and OSError."""
         return file_at(_checked(name), self._descriptor)
 
     def names(self) -> list[str]:
-        """Return the names in it, in alphabetical order; raises OSError."""
+        """Return the names of the folder's files and subfolders in alphabetical order; raises OSError."""
         return sorted(os.listdir(self._descriptor))  # noqa: PTH208  a Path would be resolved again
 
     def status(self, name: str) -> os.stat_result:
-        """Return the status of a name, for a link its own: for sorting and for messages, never for a decision.
+        """Return the status of a file in this folder, or of the link if it is one; raises OSError.
 
-        Raises OSError.
+        The file may change meanwhile, so use the status only for sorting and messages, never for a decision.
         """
         return os.stat(_checked(name), dir_fd=self._descriptor, follow_symlinks=False)
 
     def is_folder(self, name: str) -> bool:
-        """Return whether there is a folder of this name, not a link to one."""
+        """Return whether this folder has a subfolder of this name that is not a link."""
         return self._is(stat.S_ISDIR, name)
 
     def is_link(self, name: str) -> bool:
-        """Return whether there is a link of this name."""
+        """Return whether this folder has a link of this name."""
         return self._is(stat.S_ISLNK, name)
 
     def leads_to_folder(self, path: str) -> bool:
-        """Return whether this path is a folder after following links, so that a link gets a row that explains it."""
+        """Return whether a path in this folder leads to a folder if links are followed."""
         try:
             return stat.S_ISDIR(os.stat(path, dir_fd=self._descriptor).st_mode)
         except (OSError, ValueError):
@@ -172,13 +176,13 @@ def size_of(file: BufferedReader) -> int:
 
 
 def read_up_to(file: BufferedReader, limit: int) -> bytes | None:
-    """Return the content of a small file; None if it is longer than the limit in bytes. Raises OSError."""
+    """Return the content of an open file; None if it has more than `limit` bytes. Raises OSError."""
     content = file.read(limit + 1)
     return content if len(content) <= limit else None
 
 
 def is_one_name(name: str) -> bool:
-    """Return whether this can be the name of a file in a folder, and is not a path."""
+    """Return whether a text is the name of a single file, not a path or empty."""
     return bool(name) and name not in (".", "..") and "/" not in name and "\0" not in name
 
 
@@ -189,15 +193,16 @@ def _checked(name: str) -> str:
 
 
 def sibling(path: Path, label: str) -> Path:
-    """Return a name next to a folder that cannot be the name of a submission."""
+    """Return a path in the same directory as `path`, with a name that no submission can have."""
     return path.with_name(f".{path.name}.{label}")
 
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Make a folder next to a path, to fill and to move there; delete it if that fails.
+    """Make an empty folder next to `path`, for the caller to fill and then move to `path` with `replace_folder`.
 
-    The folder around the two is made if it is missing, and deleted if nothing is moved there. Raises OSError.
+    At the end of the block the new folder is deleted unless it was moved. A missing parent folder is made, and deleted
+    again if it is empty at the end. Raises OSError.
     """
     new, is_inside = sibling(path, "part"), path.parent.exists()
     shutil.rmtree(new, ignore_errors=True)  # from a killed run
@@ -211,9 +216,10 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def replace_folder(new: Path, path: Path) -> None:
-    """Move a finished folder to a path and delete the one that was there; raises OSError.
+    """Move the folder `new` to `path`, and delete the folder that was there; raises OSError.
 
-    At any moment there is the old folder or the new one, or `restore_folder` restores the old one.
+    If the process is killed meanwhile, the old or the new folder is at `path`, or `restore_folder` restores the old
+    one.
     """
     restore_folder(path)
     old = sibling(path, "old")
@@ -227,22 +233,22 @@ def replace_folder(new: Path, path: Path) -> None:
 
 
 def restore_folder(path: Path) -> None:
-    """Restore the folder that a process moved away before it was killed in `replace_folder`; raises OSError."""
+    """Restore the folder at `path` if a process was killed in `replace_folder` after moving it away; raises OSError."""
     old = sibling(path, "old")
     if old.is_dir() and not os.path.lexists(path):
         old.rename(path)
 
 
 class BadZip(UserError):
-    """The zip file cannot be used; `str()` says why."""
+    """Raised if a zip file cannot be opened; `str()` says why."""
 
 
 class NotTaken(Exception):
-    """A file in it cannot be unpacked; `str()` says why."""
+    """Raised if a file inside a zip file cannot be unpacked; `str()` says why."""
 
 
 class _BoundedReader:
-    """A file that refuses to read more at once than a zip file's list of files may have."""
+    """A file that raises BadZipFile if more than `most` bytes are read at once, for a zip file's list of files."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file = file
@@ -262,7 +268,7 @@ class ZipFile(AbstractContextManager["ZipFile"]):
     def __init__(self, path: Path, stream: BinaryIO | None = None) -> None:
         """Open a zip file and read its list of files; raises BadZip.
 
-        stream: an open file of a student's, which is closed along with this; `path` is then its name for messages.
+        stream: a student's open file, which is closed along with this object; `path` is then only a name for messages.
         """
         most = _MOST_OF_STUDENT if stream else _MOST_ENTRIES
         with ExitStack() as stack:
@@ -279,10 +285,13 @@ class ZipFile(AbstractContextManager["ZipFile"]):
         for info in self._file.filelist:
             info.filename = _decoded_name(info)  # unpacking uses `orig_filename`
         self.files = [info for info in self._file.filelist if _is_file(info.filename)]
-        """Entries without folders and files that programs leave behind."""
+        """The entries that are files, except those that programs leave behind."""
 
     def content(self, info: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
-        """Yield a file's content in chunks; raises NotTaken if it has more than `most` bytes or cannot be unpacked."""
+        """Yield the content of a file in the zip file, in chunks.
+
+        Raises NotTaken if the file has more than `most` bytes or cannot be unpacked.
+        """
         if info.flag_bits & _ENCRYPTED:
             raise NotTaken("it is encrypted")
         if info.compress_type not in _COMPRESSIONS:
@@ -306,7 +315,7 @@ class ZipFile(AbstractContextManager["ZipFile"]):
 
 
 def path_within(name: str) -> Path:
-    """Return the path in a student's folder for a path in a zip file, made printable; raises NotTaken."""
+    """Return a relative, printable path for a path in a zip file; raises NotTaken if it could leave its folder."""
     parts = [printable(part) for part in name.split("/") if part]
     if name.startswith("/") or not parts or not all(map(is_one_name, parts)) or len(parts) > _DEEPEST:
         raise NotTaken("its path is not one within a folder")
@@ -316,7 +325,7 @@ def path_within(name: str) -> Path:
 
 
 def _decoded_name(info: zipfile.ZipInfo) -> str:
-    """Return an entry's path, decoded from UTF-8 even if the program that wrote it did not set the flag for UTF-8."""
+    """Return an entry's path, decoded from UTF-8 even if the entry's flag for UTF-8 is not set."""
     if info.flag_bits & _IN_UTF8:
         return info.filename
     try:

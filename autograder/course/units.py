@@ -1,8 +1,8 @@
 """The units of a course or class: their notebooks, exercises and points.
 
-Points are written next to the exercises in `exercises/`; `build` copies them into `source/`. They are read from there,
-because the gradebook holds the same notebooks. A class's folder that has a `source/` of its own keeps the units as they
-were when the class got them, regardless of later changes in the course.
+All of them are read from the notebooks in `source/`, which the build makes and the gradebook uses. If a class's folder
+has its own `source/`, the class keeps the units as they were when it got them, regardless of later changes in the
+course.
 """
 
 import re
@@ -19,16 +19,16 @@ from .notebook import RawCell, RawNotebook, parse
 
 CHECK_PREFIX = "test_"
 SOURCE, RELEASE = "source", "release"
-"""The folders of a course, or of a class, with the notebooks for instructors and for students."""
+"""The folders, in a course or class, that contain the instructor's and the students' notebooks."""
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
 NOT_IMPLEMENTED = "raise NotImplementedError()"
-"""The line of a stub that stands for the solution."""
+"""The line that replaces the solution in a stub."""
 _HEADING = re.compile(r"^(#{1,2})[ \t]+(.+?)[ \t#]*$", re.M)
 
 
 class UnknownUnit(UserError):
-    """No unit has this name; `str()` lists those that exist."""
+    """Raised if no unit has the requested name; `str()` lists the existing units."""
 
     def __init__(self, name: str, class_folder: Path | None = None) -> None:
         root = units_root(class_folder)
@@ -40,12 +40,12 @@ class UnknownUnit(UserError):
 
 
 class UnusableUnit(UserError):
-    """A class's copy of a unit cannot be graded; `str()` says why and what to do."""
+    """Raised if a class's copy of a unit cannot be graded; `str()` says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """One function or class to write."""
+    """One function or class that students write."""
 
     name: str
     points: float
@@ -58,7 +58,10 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Unit:
-    """One assignment with one notebook. Cells with nbgrader metadata are keyed by their grade_id."""
+    """One assignment with one notebook.
+
+    Dicts are keyed by a cell's name, which is its grade_id, unless another key is stated.
+    """
 
     name: str
     title: str
@@ -69,22 +72,22 @@ class Unit:
     model_answers: dict[str, str]
     """The instructor's answers to the written questions."""
     sections: dict[str, str]
-    """The heading above each named cell; empty above the first section."""
+    """For each named cell, the heading of its section; empty if no heading is above it."""
     cell_types: dict[str, str]
     instructor_cells: dict[str, str]
-    """The text of the instructor's code cells."""
+    """The text of each locked code cell without points, which only the instructor writes."""
     check_cells: dict[str, str]
-    """The text of the cells with the exercises' checks."""
+    """The text of each exercise's check cell."""
     stub_lines: dict[str, tuple[str, ...]]
-    """The lines of code that each exercise's stub has."""
+    """The lines of code in each exercise's stub, by the exercise's name."""
     showing_cells: frozenset[str]
-    """The texts of the other code cells, which only show what the exercises compute."""
+    """The texts of code cells that only display results of the exercises."""
     training_cells: dict[str, str]
-    """The text of the cells that grading leaves out, by their id in the notebook."""
+    """The text of each cell that trains a model, which grading leaves out, by the cell's id in nbformat."""
 
     @property
     def max_score(self) -> float:
-        """The points that the hidden tests can give."""
+        """The most points that the hidden tests can give; written questions are not included."""
         return sum(exercise.points for exercise in self.exercises)
 
     def exercise(self, name: str) -> Exercise:
@@ -93,46 +96,46 @@ class Unit:
 
 
 def units_root(class_folder: Path | None = None) -> Path:
-    """Return the class's folder if it has a `source/` of its own, else the course's folder."""
+    """Return the folder that defines the units: the class's if it has its own `source/`, else the course's."""
     return class_folder if class_folder and (class_folder / SOURCE).is_dir() else folder()
 
 
 def source(unit_name: str, class_folder: Path | None = None) -> Path:
-    """Return the path of the unit's notebook with the solutions."""
+    """Return the path of the unit's source notebook, which contains the solutions."""
     return units_root(class_folder) / SOURCE / unit_name / f"{unit_name}.ipynb"
 
 
 def released(unit_name: str, class_folder: Path | None = None) -> Path:
-    """Return the path of the unit's notebook for students."""
+    """Return the path of the unit's released notebook, which is for students."""
     return units_root(class_folder) / RELEASE / unit_name / f"{unit_name}.ipynb"
 
 
 def unit_files(kind: str, unit_name: str) -> list[Path]:
-    """Return the course's notebook of a unit, and the files that students get with it.
+    """Return the paths of the course's notebook of a unit, and of the files that students get with it.
 
-    kind: SOURCE or RELEASE. The build writes the other files into both folders. Their paths are those in release/,
-    because git has no copy in source/.
+    kind: SOURCE or RELEASE, for the notebook. The other files' paths are always those in release/, because git tracks
+    no copies in source/.
     """
     return [folder() / kind / unit_name / f"{unit_name}.ipynb", *accompanying_files(unit_name)]
 
 
 def accompanying_files(unit_name: str, class_folder: Path | None = None) -> list[Path]:
-    """Return the files that students get with the unit's notebook; empty if it is not released.
+    """Return the paths of the files that students get with the unit's notebook; empty if it is not released.
 
-    Folders are left out, because only programs create them there.
+    Folders next to the notebook are left out, because only programs create them.
     """
     files = released(unit_name, class_folder).parent.glob("*")
     return sorted(path for path in files if path.is_file() and path.suffix != ".ipynb")
 
 
 def unit_names(class_folder: Path | None = None) -> list[str]:
-    """Return the names of all built units in alphabetical order."""
+    """Return the names of all built units of the class or course, in alphabetical order."""
     notebooks = (units_root(class_folder) / SOURCE).glob("*/*.ipynb")
     return sorted(path.stem for path in notebooks if path.stem == path.parent.name)
 
 
 def unit(name: str, class_folder: Path | None = None) -> Unit:
-    """Return the unit of this name; raises UnknownUnit and UnusableUnit."""
+    """Read a unit from its source notebook; raises UnknownUnit and UnusableUnit."""
     if name not in unit_names(class_folder):
         raise UnknownUnit(name, class_folder)
     path = source(name, class_folder)
@@ -140,7 +143,10 @@ def unit(name: str, class_folder: Path | None = None) -> Unit:
 
 
 def refuse_removed_exercises(of_class: Unit) -> None:
-    """Raise UnusableUnit if a class's unit has exercises that the course no longer has; or UnknownUnit."""
+    """Raise UnusableUnit if a class's unit has exercises that the course no longer has.
+
+    Raises UnknownUnit if the course no longer has the unit.
+    """
     graded = {exercise.name for exercise in unit(of_class.name).exercises}
     removed = [exercise.name for exercise in of_class.exercises if exercise.name not in graded]
     if removed:
@@ -151,7 +157,7 @@ def refuse_removed_exercises(of_class: Unit) -> None:
 
 
 def released_cells(unit_name: str, class_folder: Path | None = None) -> tuple[RawCell, ...]:
-    """Return the cells of the unit's notebook for students; empty if it is not released."""
+    """Return the cells of the unit's released notebook; empty if it does not exist or cannot be read."""
     path = released(unit_name, class_folder)
     return _released_cells(path, path.stat().st_mtime_ns) if path.is_file() else ()
 
@@ -163,7 +169,7 @@ def _released_cells(path: Path, changed: int) -> tuple[RawCell, ...]:
 
 
 def stub_lines(solution: str) -> tuple[str, ...]:
-    """Return the lines of code of a solution cell that its stub has too: those outside of the solution."""
+    """Return the lines of code in a solution cell that stay in its stub: those outside BEGIN and END."""
     lines, is_outside = list[str](), True
     for line in map(str.strip, solution.split("\n")):
         if line in (BEGIN, END):
@@ -174,7 +180,10 @@ def stub_lines(solution: str) -> tuple[str, ...]:
 
 
 def is_stub(text: str, lines: tuple[str, ...]) -> bool:
-    """Return whether a cell still raises the stub's error and has no line of code besides the stub's lines."""
+    """Return whether a cell is an unchanged stub: it has NOT_IMPLEMENTED, and otherwise only the stub's lines of code.
+
+    lines: the result of `stub_lines`.
+    """
     return NOT_IMPLEMENTED in text and all(line in lines for line in map(str.strip, text.split("\n")) if _is_code(line))
 
 
@@ -184,7 +193,7 @@ def _is_code(line: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _unit(path: Path, changed: int) -> Unit:
-    """Read the unit from its source notebook, which was last changed at this time. A class's copy may be damaged."""
+    """Read a unit from its source notebook; raises UnusableUnit. changed: the file's time stamp, a key of the cache."""
     try:
         cells = msgspec.json.decode(path.read_bytes(), type=RawNotebook).cells
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -214,7 +223,7 @@ def _unit(path: Path, changed: int) -> Unit:
 
 
 def _sections(cells: list[RawCell]) -> dict[str, str]:
-    """Return the heading above each named cell."""
+    """Return, by the name of each named cell, the heading of its section."""
     sections: dict[str, str] = {}
     section = ""
     for cell in cells:
@@ -226,6 +235,6 @@ def _sections(cells: list[RawCell]) -> dict[str, str]:
 
 
 def _headings(cell: RawCell, level: int) -> list[str]:
-    """Return the headings of one level in a text cell."""
+    """Return the headings of one level in a cell; empty unless it is a text cell."""
     found = _HEADING.findall(cell.text) if cell.cell_type == "markdown" else []
     return [heading for marks, heading in found if len(marks) == level]

@@ -1,4 +1,4 @@
-"""Write a class's grades as a table: for a spreadsheet, for Canvas's gradebook, for Moodle's grades."""
+"""Make tables of a class's grades for spreadsheets, for import into Canvas and for import into Moodle."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,28 +15,28 @@ from ..gradebook.roster import Roster, class_list
 from ..gradebook.spreadsheet import number, text, value
 
 NOT_SUBMITTED, NOT_GRADED, GRADED = "not_submitted", "not_graded", "graded"
-"""The statuses without a report: nothing was submitted, it is not graded yet, or nbgrader's own command graded it."""
+"""Statuses for grades without a report: not submitted, not graded yet, or graded by nbgrader's own command."""
 _CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 _MOODLE_COLUMNS = ("Username", "First name", "Last name", "Email address")
 _POINTS_POSSIBLE = "    Points Possible"
 _OF_CANVAS = {"EX", "N/A"}
-"""Canvas's values instead of a grade for students who are excused or need not submit."""
+"""Values in Canvas's table instead of a grade: the student is excused, or does not have the assignment."""
 _ASSIGNMENT_NUMBER = re.compile(r" \(\d+\)$")
 _WORKSHEET = {"identifier", "grade"}
 """The columns by which Moodle's grading worksheet is recognised."""
 _WORKSHEET_COLUMNS = re.compile(r"status|grade|maximum grade|grade can be changed|last modified \(.*\)")
-"""The worksheet's columns that are written. Comments are not, because an apostrophe would change them."""
+"""The worksheet's columns that are copied. Comments are left out, because an added apostrophe would change them."""
 _APOSTROPHE = re.compile(r"(?:^|[;\t\r\n])'")
-"""The positions where `spreadsheet.text` adds one."""
+"""Matches the apostrophes that `spreadsheet.text` adds."""
 
 
 class NoTable(UserError):
-    """The table cannot be written; `str()` says why and what to do."""
+    """Raised if a table of grades cannot be made; `str()` says why and what to do."""
 
 
 @dataclass(frozen=True)
 class MarkedClass:
-    """The grades of a class, with its roster."""
+    """The grades of a class in one or more units, with its roster."""
 
     roster: Roster
     units: list[UnitMarks]
@@ -44,32 +44,34 @@ class MarkedClass:
     """The students with a submission on the disk, their own or their group's, by unit."""
 
     def status(self, student: str, unit: UnitMarks) -> str:
-        """Return the status of the student's grade, or the reason why there is none."""
+        """Return the status of a student's submission: that of its report, NOT_SUBMITTED, NOT_GRADED or GRADED."""
         if student in unit.marks:
             return unit.marks[student].status or GRADED
         return NOT_GRADED if student in self.handed_in[unit.unit] else NOT_SUBMITTED
 
     def score(self, student: str, unit: UnitMarks) -> str:
-        """Return the score as text; empty for a submission that is not graded."""
+        """Return a student's score as text: `0` if nothing was submitted, empty if the submission is not graded."""
         mark = unit.marks.get(student)
         return "" if self.status(student, unit) == NOT_GRADED and not mark else number(mark.score if mark else 0.0)
 
     @property
     def listed(self) -> list[str]:
-        """The students on the roster."""
+        """The ids of the students on the roster."""
         return [student.id for student in self.roster.students]
 
     @property
     def unlisted(self) -> list[str]:
-        """The students with a grade who are not on the roster."""
+        """The ids of the students who have a grade but are not on the roster."""
         return sorted({student for unit in self.units for student in unit.marks} - set(self.listed))
 
 
 def marked_class(
     root: Path, units: list[str], roster: Path | None, id_column: str | None, section: str | None = None
 ) -> MarkedClass:
-    """Return the grades in a course folder, or of one section of the roster.
+    """Read a class's grades and roster.
 
+    root: the class's folder. units: names of the units; all if empty. roster, id_column: the roster's file and its
+    column of ids; None for the defaults. section: return only the students of this section.
     Raises UnknownUnit, NoMarks, BadRoster and CourseProblem.
     """
     if not root.is_dir():
@@ -101,16 +103,19 @@ def _has_files(folder: Path) -> bool:
 
 @dataclass
 class Table:
-    """Rows of text, the header first, with remarks for the instructor."""
+    """A table as rows of text, of which the first is the header, with remarks for the instructor."""
 
     rows: list[list[str]]
     remarks: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
-    """The students with a grade that is not in the table."""
+    """The ids of students who have a grade but are not in the table."""
 
 
 def for_spreadsheet(marks: MarkedClass) -> Table:
-    """Return a row for each student, with the status, the score, its parts and each exercise's points for each unit."""
+    """Return a table for spreadsheets, with a row for each student.
+
+    For each unit, a row has the status, the score, the late penalty, the extension and each exercise's points.
+    """
     person = [name for name in marks.roster.person if name != "id"]
     header = ["student_id", *person]
     for unit in marks.units:
@@ -136,9 +141,10 @@ def _cells(marks: MarkedClass, unit: UnitMarks, student: str) -> list[str]:
 
 
 def for_canvas(marks: MarkedClass, assignments: Mapping[str, str]) -> Table:
-    """Return Canvas's own columns about its students, and one for each unit: its assignment, if the roster has it.
+    """Return a table for import into Canvas: Canvas's columns about students, and a column for each unit.
 
-    assignments: by unit, the assignment's column in Canvas, if it is not called like the unit. Raises NoTable.
+    The column of a unit is that of its assignment in the roster, if the roster has it. assignments: the column's name,
+    by unit, for assignments that are not named like the unit. Raises NoTable.
     """
     roster = marks.roster
     person, people, remarks = _people(marks, "Canvas")
@@ -171,7 +177,7 @@ def for_canvas(marks: MarkedClass, assignments: Mapping[str, str]) -> Table:
 
 
 def for_moodle(marks: MarkedClass) -> Table:
-    """Return Moodle's grading worksheet with the grades filled in, if the roster is one; else a table to import.
+    """Return a table for import into Moodle; if the roster is a grading worksheet, this worksheet with the grades.
 
     Raises NoTable.
     """
@@ -185,7 +191,10 @@ def for_moodle(marks: MarkedClass) -> Table:
 
 
 def _people(marks: MarkedClass, platform: str) -> tuple[tuple[str, ...], dict[str, list[str]], list[str]]:
-    """Return the platform's columns that identify students, their values by student, and remarks on both."""
+    """Return a platform's columns that identify students, the values in them by student, and remarks on both.
+
+    platform: `Canvas` or `Moodle`.
+    """
     roster, remarks = marks.roster, []
     if roster.platform == platform:
         columns = roster.person
@@ -210,7 +219,10 @@ def _people(marks: MarkedClass, platform: str) -> tuple[tuple[str, ...], dict[st
 
 
 def _assignment(roster: Roster, unit: str, column: str | None) -> str:
-    """Return the column of a unit's assignment, which the instructor may have named; raises NoTable."""
+    """Return the name of the roster's column for a unit's assignment; the unit's name if no column matches.
+
+    column: the name that the instructor gave, or None. Raises NoTable.
+    """
     if column is not None:
         if column not in roster.header:
             raise NoTable(f"The roster has no column `{column}`, which is to be the assignment of {unit}.")
@@ -251,7 +263,7 @@ def _worksheet(marks: MarkedClass) -> Table:
 
 
 def _as_number(text: str) -> float:
-    """Return a number of a table; infinity if there is none."""
+    """Return the number that a cell of a table contains; infinity if it contains no number."""
     try:
         return float(text.replace(",", "."))
     except ValueError:
@@ -259,7 +271,7 @@ def _as_number(text: str) -> float:
 
 
 def _about(marks: MarkedClass) -> Iterator[str]:
-    """Yield the remarks about missing grades."""
+    """Yield remarks on each unit about missing submissions, missing grades and answers that a person must grade."""
     for unit in marks.units:
         statuses = {student: marks.status(student, unit) for student in (*marks.listed, *marks.unlisted)}
         missing = sum(status == NOT_SUBMITTED for status in statuses.values())

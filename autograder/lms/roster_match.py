@@ -1,9 +1,13 @@
-"""Find the student of a file in a zip file of submissions, by the name in its path and the platform's number.
+"""Find the student to whom a file in a zip file of submissions belongs.
 
-Canvas and Moodle put the student and the original name into file names. Canvas:
-`oneilada_1001_70001_self_attention.ipynb` or `oneilada_LATE_1001_70001_self_attention-1.ipynb`: the sortable name, the
-number of the user and that of the file. Moodle: `Ada O Neil_501_assignsubmission_file/self_attention.ipynb`, in older
-versions with `_` before the `/`, or instead of it: the name and the number of the participant.
+Canvas and Moodle put the student's name, a number of the student and the original file name into the path.
+
+Canvas: `oneilada_1001_70001_self_attention.ipynb` or, if late and submitted again,
+`oneilada_LATE_1001_70001_self_attention-1.ipynb`. The parts are the sortable name, the user's number, the file's number
+and the original file name.
+
+Moodle: `Ada O Neil_501_assignsubmission_file/self_attention.ipynb`. The parts are the participant's name and number,
+and the original file name. Older versions write `_/`, or only `_`, in the position of the `/`.
 """
 
 import re
@@ -19,9 +23,9 @@ Platform = Literal["Canvas", "Moodle"]
 
 _PLATFORMS: tuple[Platform, ...] = ("Moodle", "Canvas")
 _LONGEST = 500
-"""Limit for the characters of a name: platforms shorten names, and a long one could be read in very many ways."""
+"""Most characters of a name that is read: platforms shorten names, and a longer one could be read in too many ways."""
 _DEEPEST = 50
-"""Limit for the parts of a path that are inspected."""
+"""Most parts of a path that are inspected."""
 _MOODLE_WORD = "_assignsubmission_"
 _MOODLE_PART = re.compile(r"_([0-9]{1,20})_assignsubmission_([a-z0-9]+)(?=_|\Z)", re.S)
 _NUMBER = re.compile(r"[0-9]{1,20}")
@@ -32,43 +36,43 @@ _ADVICE = "take the platform's own table for the roster, which has its numbers"
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to read a name."""
+    """One way to read the path of a file in a zip file of submissions."""
 
     platform: Platform
     name: str
-    """The student's name, or what the platform left of it."""
+    """The student's name; the platform may have shortened it."""
     number: str
-    """The platform's own number of a user of Canvas or a participant of Moodle."""
+    """The number of the user in Canvas, or of the participant in Moodle."""
     file: str
-    """The file's name in the submission, perhaps in folders; empty if there is no file but `instead`."""
+    """The file's path in the submission; empty if the submission is not a file."""
     returned: str
-    """The beginning of the name of a feedback file, by which the platform knows the student."""
+    """Prefix of the feedback file's name, by which the platform finds the student."""
     is_late: bool = False
     newness: int = 0
-    """Order of files with the same name: the larger number was submitted later."""
+    """Number that is larger for a file submitted later than another of the same name."""
     instead: str = ""
-    """Description of a submission that is not a file."""
+    """Description of a submission that is not a file, such as `a link`; empty for files."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Platform and path level that the names in a zip file follow."""
+    """The platform that made a zip file, and the part of each path that the platform wrote."""
 
     platform: Platform | Literal[""]
-    """Empty if no name is as Canvas or Moodle write them."""
+    """Empty if no path has the form of Canvas or Moodle."""
     level: int = 0
-    """Position in a path of the part that the platform wrote. The student chose the parts after it."""
+    """Position, in a path, of the part that the platform wrote. The student chose the parts after it."""
 
 
 def layout(paths: Iterable[str], expected: str = "") -> Layout:
-    """Decide which platform's zip file has these paths in it, and which part of a path the platform wrote.
+    """Find the platform that made a zip file with these paths, and the part of each path that the platform wrote.
 
-    A name that can be either platform's decides nothing: on Canvas a student may name a file as Moodle would, and on
-    Moodle as Canvas would, but never so that it can only be the other platform's. The platform's part is the outermost
-    one that at least half of the names can have. A part further within is a student's, and one further out a stray
-    file's.
+    A path that has the form of both platforms does not count: a student on one platform may choose a file name in the
+    other's form, but the path then still has the form of the first platform. The part that the platform wrote is the
+    outermost one that has its form in at least half of the paths. Students may have imitated the form further inside.
 
-    expected: the roster's platform. It decides if any name can only be its own; else the majority does.
+    expected: the roster's platform, or empty. It is returned if any path has only its form; otherwise the majority of
+    the paths decides.
     """
     candidates = [_levels(path) for path in paths]
     votes = Counter(platform for levels in candidates if len(levels) == 1 for platform in levels)
@@ -82,9 +86,9 @@ def layout(paths: Iterable[str], expected: str = "") -> Layout:
 
 
 def readings(path: str, layout: Layout) -> list[Reading]:
-    """Return the ways to read the path of a file in the zip; none if it is not a submission's.
+    """Return all ways to read the path of a file in a zip file; empty if it does not have the platform's form.
 
-    A name from Canvas has several if the student's name or the file's, which the student chose, contains numbers.
+    A path from Canvas may have several, because names that a student chose may contain numbers.
     """
     parts = _parts(path)
     if layout.level >= len(parts):
@@ -102,7 +106,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _levels(path: str) -> dict[Platform, set[int]]:
-    """Return the positions of the parts of a path that each platform may have written."""
+    """Return, for each platform, the positions of the parts of a path that have its form."""
     parts = _parts(path)
     moodle = {level for level, part in enumerate(parts[:_DEEPEST]) if _MOODLE_PART.search(part)}
     canvas = {len(parts) - 1} if _canvas(parts[-1]) else set()
@@ -139,15 +143,15 @@ def _canvas(name: str) -> list[Reading]:
 
 
 class NotMatched(Exception):
-    """No student on the roster matches with certainty; `str()` says why."""
+    """Raised if no student on the roster matches a file with certainty; `str()` says why."""
 
 
 class RosterMatcher:
-    """Finds students on a roster.
+    """Finds the student on a roster to whom a file belongs.
 
-    If the roster has the platform's number of a student, the number decides, and the name must not contradict it:
-    students may change their name on Canvas, a number in a name can be read as another student's, and Moodle has other
-    numbers in each assignment. If it has none, the name must be that of exactly one student.
+    If the roster has the platform's number of the student, the number decides, but the roster's name must match as
+    well: a number in a file name could be read as another student's, and Moodle has other numbers in each assignment.
+    If the roster lacks the number, the name must belong to exactly one student.
     """
 
     def __init__(self, roster: Roster) -> None:
@@ -160,7 +164,10 @@ class RosterMatcher:
         self._without_number = [student for student in self._names if student not in known]
 
     def student(self, readings: Sequence[Reading]) -> tuple[str, Reading]:
-        """Return the student, and the correct one of a platform's readings; raises NotMatched."""
+        """Return the id of the student to whom a file belongs, and the right reading of its path; raises NotMatched.
+
+        readings: all ways to read the path.
+        """
         reading = next((reading for reading in readings if reading.number in self._by_number), None)
         if reading is None:
             return self._by_name(readings)
@@ -187,13 +194,13 @@ class RosterMatcher:
 
 
 def _possible_names(reading: Reading) -> set[str]:
-    """Return the names that a student with a number may have in a path: Moodle puts `Group A-` before the name."""
+    """Return the student's possible names in a path, in plain form: Moodle may write `Group A-` before the name."""
     parts = reading.name.split("-") if reading.platform == "Moodle" else [reading.name]
     return {_plain("-".join(parts[position:])) for position in range(len(parts))}
 
 
 def _names(roster: Roster, student: Enrolled) -> set[str]:
-    """Return the names that a zip file may have for a student: the first name first, or the last."""
+    """Return a student's names, in plain form, as paths may contain them: with the first or the last name first."""
     columns = ("student", "full name", "first name / last name", "first name / surname")
     whole = [roster.value(student.id, column) for column in columns]
     first, last = student.first_name or "", student.last_name or ""
@@ -201,12 +208,12 @@ def _names(roster: Roster, student: Enrolled) -> set[str]:
 
 
 def _plain(name: str) -> str:
-    """Return the letters and digits of a name: the platforms leave out some of the other characters."""
+    """Return a name's plain form: only letters and digits, in lower case. Platforms drop some other characters."""
     composed = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
     return "".join(letter for letter in composed if letter.isalnum() or unicodedata.category(letter)[0] == "M")
 
 
 def _last_number(value: str) -> str:
-    """Return `501` of `Participant 501`, the form in Moodle's grading worksheet."""
+    """Return the number at the end of a text, such as `501` for Moodle's `Participant 501`; empty without a number."""
     match = re.search(r"[0-9]+$", value)
     return match[0] if match else ""

@@ -1,10 +1,9 @@
-"""Import a zip file of submissions from Canvas or Moodle into `submitted/<student>/<unit>/`.
+"""Import a zip file of submissions from Canvas or Moodle, and pack the feedback pages into one for the same platform.
 
-No earlier submission is lost: one that is replaced moves to COURSE/imported/replaced/. Neither platform says in the zip
-file when something was submitted, so no time is written, and none is read from a student's own `timestamp.txt`.
-COURSE/imported/<unit>.json records the platform's names of the files, under which it takes the feedback.
-
-The feedback pages go back in one zip file, under the names by which Canvas or Moodle knows the students.
+Submissions are imported into `submitted/<student>/<unit>/`. No earlier submission is lost: a replaced one is moved to
+COURSE/imported/replaced/. The zip files do not contain the times of submission, so no time is recorded, and a
+`timestamp.txt` from a student is not imported. COURSE/imported/<unit>.json records the names by which the platform
+accepts the feedback files.
 """
 
 import errno
@@ -36,26 +35,26 @@ FOLDER = "imported"
 _REPLACED = "replaced"
 _MODE = 0o644
 _NOT_STUDENTS = {TIMESTAMP, "submission_secret.txt"}
-"""Files that nbgrader writes next to a notebook, and trusts."""
+"""Names of files that nbgrader writes next to a notebook and trusts; those from students are not imported."""
 _OF_ONE_STUDENT = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.ELOOP, errno.ENAMETOOLONG}
-"""Errors that concern one student's folder, where another file is in the way; other errors concern all students."""
+"""Error numbers for problems with one student's folder; after any other error, the import ends."""
 _BAD_NAME = {errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ}
 _MOST_FILES = 1_000
 _KILOBYTE = 1000  # as nbgrader counts
 _MOST_BYTES = 20_000_000_000
-"""Limit for all submissions together."""
+"""Most bytes of all submissions in one zip file together."""
 
 
 class BadRecord(UserError):
-    """The record of imported files cannot be read; `str()` says why and what to do."""
+    """Raised if the record of imported files cannot be read; `str()` says why and what to do."""
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """The platform that a student's submission came from."""
+    """The platform from which a student's submission was imported, and the name by which it accepts the feedback."""
 
     platform: Platform
     returned: str
-    """The beginning of the name of a feedback file: see `roster_match`."""
+    """Prefix of the feedback file's name, by which the platform finds the student."""
 
 
 @dataclass
@@ -64,14 +63,14 @@ class Imported:
 
     new: list[str] = field(default_factory=list)
     replaced: dict[str, Path] = field(default_factory=dict)
-    """The new path of the earlier submission."""
+    """The path to which the earlier submission was moved."""
     unchanged: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
-    """Students whose files Canvas calls late."""
+    """Students whose files Canvas marks as late."""
     older: list[str] = field(default_factory=list)
-    """Files of which there is a newer one with the same name."""
+    """Names of files that were not imported, because the zip file has a newer one with the same name."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """The reason, by name in the zip file, or by student."""
+    """The reason why a file or a student was left out, by the file's name in the zip file or the student's id."""
     platform: str = ""
     """The platform of the zip file; empty if none of its files is named as Canvas or Moodle name them."""
 
@@ -92,7 +91,10 @@ class _File:
 
 
 def read_origins(root: Path, unit: str) -> dict[str, Origin]:
-    """Return the origins of a unit's submissions, by student; empty if none was imported. Raises BadRecord."""
+    """Read the origins of a unit's imported submissions, by student; empty if none was imported. Raises BadRecord.
+
+    root: the class's folder.
+    """
     path = _record(root, unit)
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Origin])
@@ -107,10 +109,10 @@ def _record(root: Path, unit: str) -> Path:
 
 
 def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Roster) -> Imported:
-    """Unpack the files in the zip file that belong to students on the roster.
+    """Import the files in a zip file that belong to students on the roster.
 
-    directory: nbgrader's `CourseDirectory`. Raises BadRecord, BadZip if the roster is another platform's, and OSError
-    if the disk is full or cannot be written.
+    directory: nbgrader's `CourseDirectory`. root: the class's folder. Raises BadRecord, BadZip if the roster is another
+    platform's, and OSError if the disk is full or cannot be written.
     """
     names = layout((info.filename for info in file.files), roster.platform)
     result = Imported(platform=names.platform)
@@ -151,7 +153,11 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
 def _by_student(
     file: ZipFile, unit: str, names: Layout, matcher: RosterMatcher, result: Imported
 ) -> dict[str, list[_File]]:
-    """Return the newest of each student's files, the oldest first; leave out students whom two numbers claim to be."""
+    """Return, by student, the newest file of each name, in the order of submission.
+
+    A student to whom files with different numbers of the platform belong is left out. What is left out is added to
+    `result`. names, matcher: see `roster_match`.
+    """
     found: dict[str, dict[Path, _File]] = defaultdict(dict)
     numbers: dict[str, set[str]] = defaultdict(set)
     for info in file.files:
@@ -182,7 +188,10 @@ def _by_student(
 
 
 def _submitted_path(path: Path, unit: str) -> Path:
-    """Return the path in the submission without the number of the attempt that Canvas adds to a notebook's name."""
+    """Return a file's path in the submission, without the attempt's number that Canvas adds: `unit-1.ipynb`.
+
+    Raises NotTaken for the names in `_NOT_STUDENTS`.
+    """
     if re.fullmatch(rf"{re.escape(unit)}-\d+\.ipynb", path.name):
         return path.with_name(f"{unit}.ipynb")
     if path.name in _NOT_STUDENTS:
@@ -198,7 +207,11 @@ def _refuse_links(path: Path) -> None:
 
 
 def _unpack(file: ZipFile, files: list[_File], new: Path, directory: Any, left: int, result: Imported) -> int:
-    """Write a student's files, the newest last, and return their size; raises NotTaken if there is none or too much."""
+    """Unpack a student's files into the folder `new`, and return their size in bytes.
+
+    left: bytes that all students together may still use. Raises NotTaken if there are too many files, or if none can be
+    unpacked.
+    """
     left = min(directory.max_dir_size * _KILOBYTE, left)
     if len(files) > _MOST_FILES:
         raise NotTaken(f"there are more than {_MOST_FILES} files")
@@ -214,7 +227,7 @@ def _unpack(file: ZipFile, files: list[_File], new: Path, directory: Any, left: 
 
 
 def _write(file: ZipFile, one: _File, path: Path, most: int) -> int:
-    """Write a file and return its size; raises NotTaken."""
+    """Unpack one file to a path, and return its size in bytes; raises NotTaken, also if it has more than `most`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as output:
@@ -231,7 +244,10 @@ def _write(file: ZipFile, one: _File, path: Path, most: int) -> int:
 
 
 def _place(new: Path, path: Path, root: Path, student: str, result: Imported) -> None:
-    """Move a student's new folder to its path, and the earlier submission to imported/replaced/."""
+    """Move the unpacked folder `new` to its path, and an earlier submission there to imported/replaced/.
+
+    If both have the same files, do nothing. The outcome is added to `result`. root: the class's folder.
+    """
     if os.path.lexists(path):
         files = _files(new)
         if files == _files(path) and all(_is_same(new / name, path / name) for name in files):
@@ -244,7 +260,7 @@ def _place(new: Path, path: Path, root: Path, student: str, result: Imported) ->
 
 
 def _put_aside(submission: Path, folder: Path) -> Path:
-    """Move a submission into a folder, as the next number of its student and unit; return its new path."""
+    """Move a submission to FOLDER/STUDENT/UNIT/NUMBER, where NUMBER is the next unused one; return that path."""
     place = folder / submission.parent.name / submission.name
     place.mkdir(parents=True, exist_ok=True)
     number = max((int(path.name) for path in place.iterdir() if path.name.isdecimal()), default=0) + 1
@@ -257,27 +273,28 @@ def _is_same(new: Path, old: Path) -> bool:
 
 
 def _files(folder: Path) -> set[Path]:
-    """Return the paths of everything in a folder but folders and nbgrader's own files."""
+    """Return the relative paths of all files and links in a folder, except nbgrader's own files."""
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return {path.relative_to(folder) for path in paths} - {Path(name) for name in _NOT_STUDENTS}
 
 
 @dataclass
 class Packed:
-    """The students by the result for their pages."""
+    """The ids of the students, in lists by what happened to their feedback pages."""
 
     packed: list[str] = field(default_factory=list)
     without_origin: list[str] = field(default_factory=list)
-    """Students with a page, but whose submission was not imported."""
+    """Students whose page was not packed, because their submission was not imported from Canvas or Moodle."""
     without_page: list[str] = field(default_factory=list)
     outdated: list[str] = field(default_factory=list)
-    """Students whose page was written before a person gave the last grade or comment, or before the due date."""
+    """Students whose page was packed but is older than a change of the grade or comments, or than the due date."""
 
 
 def pack_feedback(output: Path, directory: Any, marks: UnitMarks, origins: Mapping[str, Origin]) -> Packed:
-    """Write the zip file, completely or not at all, and only if there is a page for it; raises NotWritable.
+    """Write a zip file with the feedback pages of a unit, unless there are none; raises NotWritable.
 
-    directory: nbgrader's `CourseDirectory`. origins: where the submissions came from, by student.
+    The file is written completely or not at all. output: its path. directory: nbgrader's `CourseDirectory`. marks: the
+    grades of the unit. origins: by student, the platform that the submission was imported from.
     """
     packed = Packed()
     names: dict[Path, str] = {}

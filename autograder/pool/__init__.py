@@ -1,4 +1,5 @@
-"""Grading processes as their clients use them: how they are started, asked, replaced when they end, and closed.
+"""The client side of grading processes: start them, send them requests, replace those that end, and close them.
 
-Imports neither torch nor pytest, because formgrader runs this in the Jupyter server. Others import any of its modules.
+The package imports neither torch nor pytest, because formgrader imports it into the Jupyter server. Others import any
+of its modules.
 """

@@ -1,4 +1,4 @@
-"""A fixed number of grading processes, each of which is replaced when it ends, and the processors that they use."""
+"""A fixed number of grading processes, each of which is replaced if it ends, and the choice of their processors."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 60.0
 
 
 def usable_processors() -> list[int]:
-    """Return the numbers of the processors that this process may use; none if the system does not report them."""
+    """Return the numbers of the processors that this process may use; empty if the system does not report them."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
@@ -26,7 +26,7 @@ def processor_count() -> int:
 
 
 def processors_in_turn() -> list[int]:
-    """Return the usable processors, beginning with one that depends on this process's id."""
+    """Return the numbers of the usable processors, in an order whose start depends on this process's id."""
     cores = usable_processors()
     first = os.getpid() % len(cores) if cores else 0
     return cores[first:] + cores[:first]
@@ -36,7 +36,7 @@ class GradingPool:
     """Grading processes with the numbers 0, 1, ..., each used by one thread at a time.
 
     A process that ended while it was idle is replaced before it gets a submission, so no submission is blamed for that.
-    A submission during which its process ends gets a report that says so.
+    If a process ends while it grades a submission, the submission's report says so.
 
     Example::
 
@@ -45,7 +45,7 @@ class GradingPool:
     """
 
     def __init__(self, new_process: Callable[[int], GradingProcess], size: int = 1) -> None:
-        """new_process: starts the process with a number."""
+        """Create a pool without starting processes. new_process: starts a process, given its number."""
         self.size = size
         self._new_process = new_process
         self._processes: list[GradingProcess | None] = [None] * size
@@ -58,14 +58,17 @@ class GradingPool:
             self._replace(number)
 
     def ready(self) -> Ready:
-        """Wait until all processes are ready and return what they grade with. Raises GradingRefused, GradingStopped."""
+        """Wait until all processes are ready; return the versions, device and isolation level that they grade with.
+
+        Raises GradingRefused and GradingStopped.
+        """
         (first, *_) = [self.running(number).ready for number in range(self.size)]
         return first
 
     def running(self, number: int) -> GradingProcess:
-        """Return the process with this number once it is ready, or its successor if it has ended.
+        """Return the process with this number once it is ready; if it has ended, replace it first.
 
-        Raises NotStarted and GradingStopped if none starts.
+        Raises NotStarted and GradingStopped if no process starts.
         """
         process = self._processes[number]
         try:
@@ -80,9 +83,9 @@ class GradingPool:
             raise NotStarted(str(reason)) from None
 
     def keep_running(self, number: int, remark: Callable[[str], None]) -> bool:
-        """Wait until the process with this number runs; return False once the pool is closed.
+        """Wait until the process with this number runs, and return True; return False once the pool is closed.
 
-        If it does not start, it is started again after longer and longer pauses, and `remark` gets the reason.
+        If the process does not start, it is started again after increasing pauses. remark: called with the reason.
         """
         pause = PAUSE_SECONDS
         while not self._closing.is_set():
@@ -96,15 +99,15 @@ class GradingPool:
         return False
 
     def grade(self, submission: GradeNotebook, number: int = 0, *, tries: int = 1) -> Report:
-        """Return the report on a submission by the process with this number.
+        """Grade a submission in the process with this number, and return the report.
 
-        tries: number of processes that may end while they grade it; after that its report has status `grader_error`.
+        tries: number of attempts. If the process ends in each, the report has the status `grader_error`.
         Raises GradingRefused, and NotStarted or GradingStopped if no process starts or the pool is closed.
         """
         process, stopped = self.running(number), ""  # raises if no process starts at all
         for _ in range(tries):
             try:
-                process = self.running(number)  # may end while it starts, which counts as a try too
+                process = self.running(number)  # may end while it starts, which counts as an attempt, too
                 return process.report(submission)
             except GradingStopped as error:
                 process.close()
@@ -117,19 +120,22 @@ class GradingPool:
         )  # fmt: skip
 
     def repair(self, submission: GradeNotebook, report: Report, number: int = 0) -> Report:
-        """Return the report with the repairs that are found; without them if the process ends meanwhile."""
+        """Search for repairs of a graded submission's answers, and return the report with those found.
+
+        Returns the report unchanged if the process refuses or ends.
+        """
         try:
             return self.running(number).report(FindRepairs(submission, report))
         except (GradingRefused, GradingStopped):
             return report
 
     def close(self) -> None:
-        """End the processes and what they do."""
+        """End all processes, even while they grade, and start no more."""
         self._closing.set()
         self.end_processes()
 
     def end_processes(self) -> None:
-        """End the processes and what they do; new ones start when they are needed."""
+        """End all processes, even while they grade; new ones start when they are needed."""
         with self._lock:
             processes = list(filter(None, self._processes))
             self._processes = [None] * self.size
@@ -159,9 +165,11 @@ class GradingPool:
 def pool_for_class(
     root: Path, submitted: Path, device: Device, settings: Settings, size: int, unit: str = ""
 ) -> GradingPool:
-    """Return processes, not started yet, for a class's submissions: one on each processor, others on any of them.
+    """Return a pool for grading a class's submissions, whose processes are not started yet.
 
-    root: the class's folder. submitted: its folder of submissions. unit: the only one to grade, if it is known.
+    Each process stays on a processor of its own; if there are more processes than processors, the system places the
+    rest. root: the class's folder. submitted: its folder of submissions. size: number of processes. unit: name of the
+    only unit to grade; empty if it is not known.
     """
     cores = processors_in_turn()
     return GradingPool(

@@ -1,4 +1,4 @@
-"""A client's end of one grading process."""
+"""One grading process as its client sees it: start it, send it requests, and read its answers."""
 
 import contextlib
 import os
@@ -44,15 +44,15 @@ T = TypeVar("T", bound=Answer)
 
 
 class GradingRefused(UserError):
-    """A grading process cannot do what it was asked for; `str()` says why and what to do."""
+    """Raised if a grading process rejects a request, or cannot start; `str()` says why and what to do."""
 
 
 class NotStarted(GradingRefused):
-    """A grading process does not start; `str()` says why and what to do."""
+    """Raised if no grading process starts; `str()` says why and what to do."""
 
 
 class GradingStopped(UserError):
-    """A grading process ended before it had answered: a fault of the autograder, never of the submission."""
+    """Raised if a grading process ends before it answers. This is a fault of the autograder, never of a submission."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -62,7 +62,9 @@ class GradingStopped(UserError):
 
 
 class GradingProcess(contextlib.AbstractContextManager["GradingProcess"]):
-    """A process that hidden tests run in. Threads may share it: it answers one request after another.
+    """A client's handle of a grading process, in which the hidden tests run.
+
+    Several threads may share it; it answers one request after another.
 
     Example::
 
@@ -83,9 +85,10 @@ class GradingProcess(contextlib.AbstractContextManager["GradingProcess"]):
     ) -> None:
         """Start the process, without waiting until it is ready.
 
-        settings: by default those of autograder.toml. class_folder: folder of the class whose units are graded.
-        private: folders that no submission may read. core: number of the only processor to use. unit: name of the unit
-        to prepare for, if it is known. own_code_alone: no notebook will be graded, so no sandbox is started.
+        settings: by default those of autograder.toml. class_folder: folder of the class whose units are graded; None
+        for the course's units. private: folders that no submission may read. core: number of the only processor to use.
+        unit: name of the unit to prepare for; empty if it is not known. own_code_alone: True if no notebook will be
+        graded, so that no sandbox is started.
 
         Raises BadSettings, and GradingRefused if the system starts no process.
         """
@@ -110,7 +113,7 @@ class GradingProcess(contextlib.AbstractContextManager["GradingProcess"]):
 
     @property
     def pid(self) -> int:
-        """Id of the process."""
+        """The id of the process in the system."""
         return self._process.pid
 
     @property
@@ -120,37 +123,44 @@ class GradingProcess(contextlib.AbstractContextManager["GradingProcess"]):
 
     @property
     def ready(self) -> Ready:
-        """Device and isolation level, once the process has started. Raises GradingRefused and GradingStopped."""
+        """The versions, device and isolation level that the process grades with.
+
+        Waits until it has started; raises GradingRefused and GradingStopped.
+        """
         with self._lock:
             return self._wait_until_ready()
 
     def grade(self, name: str, content: bytes | UnreadableNotebook, unit: str | None = None, **more: Any) -> Report:
-        """Return the report on the bytes of a notebook.
+        """Grade the content of a notebook file and return the report. Raises GradingRefused and GradingStopped.
 
-        more: further fields of `GradeNotebook`. Raises GradingRefused and GradingStopped.
+        name: the file's name, for the report. unit: name of the unit; None to determine it from the notebook.
+        more: further fields of `GradeNotebook`.
         """
         return self.report(GradeNotebook(name, content, unit, **more))
 
     def grade_candidate(self, unit: str, kind: CandidateKind, name: str = "") -> Report:
-        """Return the report on a solution, a misconception or an alternative solution."""
+        """Grade a known answer in the grading process, without a sandbox, and return the report.
+
+        name: of the misconception or alternative solution; empty for the unit's solutions.
+        """
         return self.report(GradeCandidate(unit, kind, name))
 
     def report(self, request: GradeNotebook | FindRepairs | GradeCandidate) -> Report:
-        """Return the report that a request asks for. Raises GradingRefused and GradingStopped."""
+        """Send a request whose answer is a report, and return the report. Raises GradingRefused and GradingStopped."""
         return self._ask(request, Graded).report
 
     def grade_known(self, unit: str, known: Sequence[Known]) -> list[ExerciseReport]:
-        """Return what the hidden tests say of each of these known answers. Raises GradingRefused."""
+        """Grade known answers by the hidden tests; return a report for each, in their order. Raises GradingRefused."""
         return self._ask_of_unit(GradeKnown(unit, list(known)), AllGraded).exercises
 
     def learn(self, unit: str) -> None:
-        """Record the behaviour of a unit's misconceptions now, so that no wrong answer has to wait for that."""
+        """Record the behaviour of a unit's misconceptions now, so that diagnosing the first wrong answer is quick."""
         self._ask(LearnMisconceptions(unit), Learnt)
 
     def handout(self, unit: str, *, is_new: bool = True) -> Handout:
-        """Return the data of a unit's student check: public calls, right results and the misconceptions' behaviour.
+        """Return the data of a unit's student check: calls, right results and the misconceptions' behaviour.
 
-        is_new: compute all of it, and take nothing from a cache. Raises GradingRefused.
+        is_new: compute everything, and use no cached results. Raises GradingRefused.
         """
         return self._ask_of_unit(MakeHandout(unit, is_new), Handout)
 

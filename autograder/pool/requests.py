@@ -1,4 +1,4 @@
-"""Messages between a grading process and its client: one JSON object a line."""
+"""Messages between a grading process and its client: each is one line with one JSON object."""
 
 import hashlib
 import os
@@ -13,11 +13,11 @@ from ..report import Conditions, ExerciseReport, Report
 Device = Literal["cpu", "cuda", "auto"]
 CandidateKind = Literal["solution", "misconception", "right_answer"]
 Known = tuple[Literal["misconception", "right_answer"], str]
-"""Kind and name of a known answer."""
+"""The kind and the name of a known answer."""
 
 
 class Start(msgspec.Struct):
-    """Arguments of a new grading process."""
+    """The command-line argument, as JSON, with which a grading process is started."""
 
     device: Device
     settings: Settings
@@ -28,25 +28,25 @@ class Start(msgspec.Struct):
     core: int | None = None
     """Number of the processor that the process shares with its sandbox; None leaves the choice to the system."""
     unit: str = ""
-    """Unit to prepare for, if it is known which one is needed first."""
+    """Name of the unit to prepare for; empty if it is not known which unit is needed first."""
     own_code_alone: bool = False
     """True if no notebook will be graded, so that no sandbox is started."""
 
 
 class GradeNotebook(msgspec.Struct, tag="mark"):
-    """Request to grade the bytes of a notebook file, or to report why there are none."""
+    """Request to grade the content of a notebook file, or to report why the file could not be read."""
 
     name: str
-    """Name of the file in the report. Bytes that are not UTF-8, which JSON cannot hold, are replaced."""
+    """The file's name, for the report. Bytes that are not UTF-8 are replaced, because JSON cannot contain them."""
     content: bytes | UnreadableNotebook
     unit: str | None = None
-    """None if the notebook's own grade_ids determine the unit."""
+    """Name of the unit; None to determine it from the notebook's grade_ids."""
     digest: str = ""
     """SHA-256 of the file; by default that of `content`."""
     note: str = ""
-    """Remark to the student about which file was graded."""
+    """A remark to the student about which file was graded."""
     of_course: bool = False
-    """True to grade by the course's own unit, even if the class keeps a copy."""
+    """True to grade with the course's own unit, even if the class has a copy of it."""
 
     def __post_init__(self) -> None:
         self.name = in_utf8(self.name)
@@ -55,7 +55,7 @@ class GradeNotebook(msgspec.Struct, tag="mark"):
 
 
 class FindRepairs(msgspec.Struct, tag="repair"):
-    """Request to search for repairs of a graded submission's answers that no misconception explains."""
+    """Request to search for repairs of those answers in a graded submission that no misconception explains."""
 
     submission: GradeNotebook
     report: Report
@@ -94,41 +94,41 @@ class MakeHandout(msgspec.Struct, tag="handout"):
 
     unit: str
     is_new: bool = True
-    """True to compute all of it, and take nothing from a cache."""
+    """True to compute everything, and use no cached results."""
 
 
 Request = GradeNotebook | FindRepairs | GradeCandidate | GradeKnown | LearnMisconceptions | MakeHandout
 
 
 class Ready(Conditions, tag="ready", frozen=True):
-    """Answer of a process that has started."""
+    """First message of a grading process, once it has started: the conditions under which it grades."""
 
 
 class Refused(msgspec.Struct, tag="refused"):
-    """Answer to a request that cannot be carried out."""
+    """Answer to a request that the grading process rejects."""
 
     sentence: str
-    """Reason, and what to do."""
+    """The reason, and what to do."""
 
 
 class Graded(msgspec.Struct, tag="marked"):
-    """Report on a submission or a candidate."""
+    """Answer with the report on a submission or a known answer."""
 
     report: Report
 
 
 class AllGraded(msgspec.Struct, tag="all marked"):
-    """Results of known answers, in the order of the request."""
+    """Answer with the reports on known answers, in the order of the request."""
 
     exercises: list[ExerciseReport]
 
 
 class Learnt(msgspec.Struct, tag="learnt"):
-    """Answer once the misconceptions' behaviour is recorded."""
+    """Answer to `LearnMisconceptions`, after the misconceptions' behaviour was recorded."""
 
 
 class Handout(msgspec.Struct, tag="handout"):
-    """Data that `build` writes into the release, by exercise."""
+    """Answer with the data that the build writes into a unit's release, by exercise."""
 
     examples: dict[str, Any]
     """See `grading.public_examples`."""
@@ -142,5 +142,5 @@ Answer = Ready | Refused | Graded | AllGraded | Learnt | Handout
 
 
 def in_utf8(name: str) -> str:
-    """Return the name of a file as JSON can hold it: bytes that are not UTF-8 are replaced."""
+    """Return a file's name with bytes that are not UTF-8 replaced, so that JSON can contain it."""
     return os.fsencode(name).decode("utf-8", "replace")

@@ -1,6 +1,6 @@
 """The sandbox: a fork server that starts one confined worker for each submission, and the protocol between them.
 
-The untrusted process imports only `core`, `sandbox.confine` and `sandbox.worker`. All else here is trusted. Others
-import `client`, `fork_server`, `isolation`, `launch`, `limits`, `temporary`, `confine.confinement`,
+The untrusted processes import only `core`, `sandbox.confine` and `sandbox.worker`; the other modules are trusted.
+Others import `client`, `fork_server`, `isolation`, `launch`, `limits`, `temporary`, `confine.confinement`,
 `confine.process`, `worker.cell_source`, `worker.protocol` and `worker.request_loop`.
 """

@@ -1,8 +1,7 @@
-"""The trusted side's end of one worker: sends it one request at a time, watches what it uses, and ends it.
+"""The trusted side of one worker: sends it one request at a time, watches its time, memory and threads, and ends it.
 
-/proc shows the workers' processes: their children, threads and memory, and what they do with their time. Where it
-cannot be read there are no children, threads and seconds. An error says by what a worker was lost during a request, and
-explains it to the student.
+/proc shows the children, threads and memory of the workers' processes, and how long they waited for a processor. If
+/proc cannot be read, all of these count as 0. The errors say why a worker ended during a request.
 """
 
 import contextlib
@@ -26,7 +25,10 @@ from .worker import protocol
 from .worker.protocol import Ending
 
 _NEARLY = 0.9
-"""Share of its memory that a worker had before it failed to get more: the last request may have been a large one."""
+"""A worker that ends by a signal, and has used more than this share of its memory limit, is taken to be out of memory.
+
+It may have used less than the limit, because the last block of memory that it requested may have been large.
+"""
 _NANOSECOND = 1e-9
 _MEMORY = re.compile(r"^Rss(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
 _THREADS = re.compile(r"^Threads:\s(\d+)", re.MULTILINE)
@@ -34,7 +36,7 @@ _POLL_SECONDS = 0.5
 _LIMITED_POLL_SECONDS = 0.1
 _MEMORY_POLL_SECONDS = 0.01
 _MEMORY_LEEWAY_BYTES = 6 << 20
-"""For memory that was mapped before and is touched later. Right answers needed less than 1 MB of it."""
+"""For memory that was mapped before the limit was set, but is used later. Right answers used less than 1 MB of it."""
 TOO_MUCH_MEMORY = "It held more memory than this worker may have."
 _SENDING_SECONDS = 10  # for an answer that has begun
 _IDLE_SECONDS = 10
@@ -50,7 +52,7 @@ class TimedOut(Exception):
 
 
 class Crashed(Exception):
-    """The worker ended, or sent what the protocol does not allow and was ended.
+    """The worker ended by itself, or was ended because it exceeded a limit or broke the protocol.
 
     `str()` is a sentence for the student that gives the reason; empty if the worker ended by itself.
     """
@@ -97,7 +99,7 @@ def _memory_in(folder: Path) -> int:
 
 
 def cpu_clock(pid: int) -> float:
-    """Return the CPU time of a process and all threads it has had, to the nanosecond: see clock_getcpuclockid(3)."""
+    """Return the CPU seconds of a process and all its threads, also ended ones: see clock_getcpuclockid(3)."""
     try:
         return time.clock_gettime((~pid << 3) | 2)
     except OSError:
@@ -105,7 +107,7 @@ def cpu_clock(pid: int) -> float:
 
 
 def ended_seconds(pid: int) -> float:
-    """Return the CPU time of the children of a process that have ended."""
+    """Return the CPU seconds that the ended children of a process used."""
     fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
 
@@ -118,7 +120,7 @@ def _read(file: Path) -> str:
 
 
 def _thread_seconds(pid: int) -> dict[int, tuple[float, float]]:
-    """Return for each thread the seconds that it ran, and those that it waited for a processor."""
+    """Return, by thread id, the seconds that a thread ran and the seconds that it waited for a processor."""
     seconds = {}
     for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with contextlib.suppress(OSError, ValueError):
@@ -128,7 +130,7 @@ def _thread_seconds(pid: int) -> dict[int, tuple[float, float]]:
 
 
 class CpuWatch:
-    """Watches whether processes compute, wait for a processor, or wait for something else.
+    """Measures for how long processes compute, wait for a processor, or wait for something else.
 
     A busy machine is not the student's fault, so time in the queue for a processor does not count. A worker that
     neither computes nor waits in that queue waits for something that may never come.
@@ -138,16 +140,16 @@ class CpuWatch:
         """processes: returns the ids of the watched processes, as this process sees them."""
         self._processes = processes
         self._last: tuple[float, float, dict[int, tuple[float, float]]] | None = None
-        """Time, CPU seconds and seconds of each thread at the last poll."""
+        """At the last poll: the time, the processes' CPU seconds, and the result of `_thread_seconds`."""
         self.computed = 0.0
         """CPU seconds of all threads since the first poll. A worker cannot change this, unlike its own limit."""
         self.idle = 0.0
-        """Seconds in which the processes waited for something else than a processor."""
+        """Seconds in which the processes waited for something other than a processor."""
         self.queued = 0.0
-        """Seconds in which they could have computed while others did."""
+        """Seconds in which the processes waited for a processor that other processes used."""
 
     def poll(self) -> float:
-        """Measure the time since the last poll, and return the seconds of it in the queue for a processor."""
+        """Add the time since the last poll to the three sums, and return its seconds in the queue for a processor."""
         pids = list(self._processes())
         threads = {thread: seconds for pid in pids for thread, seconds in _thread_seconds(pid).items()}
         now, cpu, last = time.monotonic(), sum(map(cpu_clock, pids)), self._last
@@ -165,7 +167,10 @@ class CpuWatch:
 def _longest_wait(
     before: dict[int, tuple[float, float]], now: dict[int, tuple[float, float]], computed: float
 ) -> float:
-    """Return the most seconds for which other processes kept one thread waiting; its own siblings do not count."""
+    """Return the longest time, in seconds, that one thread waited for a processor used by other processes.
+
+    before, now: results of `_thread_seconds`. computed: CPU seconds of all threads between the two.
+    """
     waits = [0.0]
     for thread, (ran, waited) in now.items():
         ran_before, waited_before = before.get(thread, (0.0, 0.0))
@@ -176,7 +181,7 @@ def _longest_wait(
 
 @dataclass(frozen=True)
 class Response:
-    """An answer of a worker that is not read yet."""
+    """A worker's answer, received but not yet decoded."""
 
     number: int
     """The number of the request."""
@@ -186,7 +191,7 @@ class Response:
 
     @cached_property
     def digest(self) -> bytes | None:
-        """A digest that is equal for equal answers to different requests; None if the answer's form is not usual."""
+        """A digest of the answer without the request's number; None if the answer is timed or its form is not usual."""
         number = b'{"number":%d,' % self.number
         if self.cpu_seconds or not self.frame.head.startswith(number):
             return None
@@ -194,9 +199,9 @@ class Response:
         return sha256(len(content).to_bytes(4) + content + self.frame.payload).digest()
 
     def read(self, form: type[Any]) -> tuple[Any, Tensors]:
-        """Return the header and the tensors; raises ProtocolError.
+        """Decode the answer and return its header and its tensors; raises ProtocolError.
 
-        form: the type of the header: a Struct with a `number` if a student's code may have written it.
+        form: the type of the header. If a student's code may have written it, a Struct with a field `number`.
         """
         answer, payload = protocol.read_frame(self.frame, form)
         if (answer.pop("number", None) if form is dict else answer.number) != self.number:
@@ -205,16 +210,16 @@ class Response:
 
 
 class Parent(Protocol):
-    """The fork server, as far as a worker needs it."""
+    """The part of the fork server that `Worker` uses."""
 
     def processes(self) -> Sequence[int]:
         """Return the ids of the processes in the sandbox."""
 
     def blames(self, outcome: TimedOut | Crashed) -> TimedOut | Crashed | SandboxLost:
-        """Return the error to raise: SandboxLost if the fork server itself was lost."""
+        """Return the error to raise for a failed request: `outcome`, or SandboxLost if the fork server was lost."""
 
     def end(self, pid: int, *, hung_up: bool) -> Ending:
-        """End a worker and return how it ended."""
+        """End a worker and return what had ended it before."""
 
 
 class Worker:
@@ -231,12 +236,13 @@ class Worker:
         self._has_low_priority = False
         self._has_ended = False
         self._limited: tuple[int, int] | None = None
-        """The process whose memory is watched, and the most bytes that it may hold."""
+        """The id of the process whose memory is watched, and its limit in bytes."""
 
     def limit_memory(self, pid: int, spare_bytes: int) -> None:
-        """Watch the memory that a process holds from now on.
+        """From now on, end the worker if a process holds more than `spare_bytes` in addition to its present memory.
 
-        Its limit on address space does not show memory that replaces a mapping. pid: its id, as this process sees it.
+        The kernel's limit on address space does not count memory that replaces a mapping. pid: the process's id outside
+        the sandbox.
         """
         self._limited = pid, memory(pid) + spare_bytes + _MEMORY_LEEWAY_BYTES
 
@@ -256,11 +262,11 @@ class Worker:
         idle_seconds: float = _IDLE_SECONDS,
         is_timed: bool = False,
     ) -> Response:
-        """Send one request to the student's code, and return the answer.
+        """Send one request to the worker, and return the answer.
 
-        wall_seconds: for this request, if that is less than `wall_factor` allows. idle_seconds: limit for waiting for
-        something else than a processor. Time in the queue for a processor counts for neither. is_timed: measure the CPU
-        time of the answer.
+        cpu_seconds: limit for the request's CPU time. wall_seconds: limit for its wall time, if that is less than
+        `wall_factor` allows. idle_seconds: limit for waiting for something other than a processor. Time in the queue
+        for a processor counts for neither of the last two. is_timed: measure the CPU time of the answer.
 
         Raises TimedOut, Crashed or SandboxLost; after any of them the worker is gone.
         """
@@ -285,7 +291,7 @@ class Worker:
 
     @contextmanager
     def _others_stopped(self) -> Iterator[None]:
-        """Stop the notebook's other workers if this one's memory is limited, so that none computes for it."""
+        """Stop the notebook's other processes if this one's memory is limited, so that none computes for it."""
         others = set(self._parent.processes()) - {self._limited[0]} if self._limited else set()
         _send_signal(others, signal.SIGSTOP)
         try:
@@ -294,7 +300,7 @@ class Worker:
             _send_signal(others, signal.SIGCONT)
 
     def _cpu_seconds(self) -> float:
-        """Return the CPU time of all workers. Workers without a request use none."""
+        """Return the CPU seconds of all workers so far. Workers without a request use none."""
         return sum(map(cpu_clock, self._parent.processes()))
 
     @contextmanager
@@ -317,7 +323,10 @@ class Worker:
         return self._watch.queued
 
     def _wait(self, deadline: float, cpu_seconds: float, idle_seconds: float) -> None:
-        """Wait until an answer begins to arrive."""
+        """Wait until an answer begins to arrive; raises TimedOut or Crashed if a limit is exceeded before.
+
+        deadline: by `time.monotonic()`. cpu_seconds, idle_seconds: limits.
+        """
         began = last_poll = time.monotonic()
         interval = _MEMORY_POLL_SECONDS if self._limited else _POLL_SECONDS
         while not select.select([self._connection], [], [], interval)[0]:
@@ -337,9 +346,9 @@ class Worker:
                 raise TimedOut
 
     def _lower_priority(self) -> None:
-        """Let quick submissions go first from now on: this worker takes long, and may never finish.
+        """Let quick submissions go first from now on: this one takes long, and may never finish.
 
-        That costs it no points, because time in the queue for a processor does not count.
+        It loses no points by that, because time in the queue for a processor does not count.
         """
         for pid in self._parent.processes():
             with suppress(OSError):

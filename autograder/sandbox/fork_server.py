@@ -1,4 +1,4 @@
-"""The trusted side of the fork server: starts it, lets it fork and end workers, and replaces it if it is lost."""
+"""The trusted side of the fork server: starts it, makes it fork and end workers, and replaces it if it is lost."""
 
 import shutil
 import socket
@@ -32,15 +32,15 @@ class _Lost(Exception):
 
 
 class ForkServer:
-    """The process that workers are forked from. It holds no test, no answer and no path to this repository.
+    """The process that forks the workers. It contains no test, no solution and no path to this repository.
 
-    If it is lost, the next fork starts another one. The system may run out of memory; without isolation a student's
-    code may kill whatever its user may kill.
+    If it is lost, the next `fork` starts another one. It can be lost because the system runs out of memory, or, at
+    level `none`, because a student's code kills it.
     """
 
     def __init__(self, launched: Launched) -> None:
         self.losses = 0
-        """Number of times that it was lost and no submission can be the cause."""
+        """Number of times that the fork server was lost without a submission as possible cause."""
         self._forks = 0
         self._adopt(launched)
 
@@ -56,12 +56,15 @@ class ForkServer:
 
     @property
     def enforced(self) -> list[str]:
-        """The layers of confinement, by name. Waits for the start; raises NotIsolated and NotDenied."""
+        """Names of the confinement mechanisms that workers run under, such as `seccomp`.
+
+        Waits until the fork server has started; raises NotIsolated and NotDenied.
+        """
         return self._ensure_started()
 
     @property
     def pid(self) -> int:
-        """The process's id."""
+        """The id of the process that was started: at level A, of bubblewrap."""
         return self._process.pid
 
     def fork(
@@ -74,9 +77,9 @@ class ForkServer:
     ) -> Worker:
         """Fork a new worker for one submission.
 
-        wrong: the functions that the unit's counterexample exercises are about, by name.
-        spare_memory: bytes of address space that the notebook may map beyond what `imports` (names of modules) take;
-        0 for the submission's usual limit only.
+        device: for the exercises' tensors. wrong: the wrong functions of the unit's counterexample exercises, by name.
+        spare_memory: bytes of address space that the notebook may map in addition to what the modules named in
+        `imports` take; 0 for the submission's usual limit only.
 
         Raises NotIsolated and NotDenied if the fork server was lost and another one does not start.
         """
@@ -89,7 +92,7 @@ class ForkServer:
             return self._fork_when_started(job)
 
     def _fork_when_started(self, job: Job) -> Worker:
-        if self._is_lost:  # perhaps while it started: that costs the submission before this one, and no later one
+        if self._is_lost:  # if it was lost while starting, only the submission before this one is affected
             self._start_again()
         self._ensure_started()
         return self._fork(job)
@@ -98,9 +101,9 @@ class ForkServer:
         return Job(device, self.limits.worker, self.limits.scratch_bytes, self._launched.core, **options)
 
     def computes_on(self, device: str) -> bool:
-        """Return whether confined workers can compute on the device.
+        """Return whether confined workers can compute gradients on the device.
 
-        Two workers try it: the second is forked, as all later ones are, from a fork server prepared for many.
+        Two workers try it, because the fork server prepares itself for further workers before it forks the second.
         """
         return all(self._computes_on(device) for _ in range(2))
 
@@ -116,19 +119,19 @@ class ForkServer:
             worker.end()
 
     def processes(self) -> list[int]:
-        """Return the workers' ids, as this process sees them; none without /proc."""
+        """Return the workers' process ids outside the sandbox; empty if there is no /proc."""
         return [pid for parent in self._parents() for pid in children(parent)]
 
     def cpu_seconds(self) -> float:
-        """Return the CPU seconds of all workers so far, those included that have ended; 0 without /proc."""
+        """Return the CPU seconds of all workers so far, also of ended ones; 0 if there is no /proc."""
         return sum(map(ended_seconds, self._parents())) + sum(map(cpu_clock, self.processes()))
 
     def _parents(self) -> list[int]:
-        """Return the id of the process that forks the workers, as this process sees it: at level A, it is a child."""
+        """Return the id outside the sandbox of the process that forks workers: at level A, a child of bubblewrap."""
         return children(self._process.pid) if self.isolation == "A" else [self._process.pid]
 
     def end(self, pid: int, *, hung_up: bool) -> Ending:
-        """End a worker and return what had ended it before. hung_up: the worker has closed its connection."""
+        """End a worker and return what had ended it before. hung_up: True if the worker has closed its connection."""
         if pid not in self._workers:
             return Ending()  # a worker of a lost fork server, which ended with it
         self._workers.discard(pid)
@@ -141,7 +144,7 @@ class ForkServer:
             return Ending()
 
     def blames(self, outcome: TimedOut | Crashed) -> TimedOut | Crashed | SandboxLost:
-        """Return the error for a worker: the given one, or SandboxLost if no submission can be the cause."""
+        """Return the error for a failed request: `outcome`, or SandboxLost if no submission can be the cause."""
         return SandboxLost() if self._is_lost and self.isolation != "none" else outcome
 
     def _adopt(self, launched: Launched) -> None:

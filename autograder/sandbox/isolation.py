@@ -1,4 +1,4 @@
-"""The isolation level: which one this machine allows, what a worker may see at it, and a test that it holds."""
+"""The isolation level: the best one that this machine allows, the files that a worker may read, and a self-test."""
 
 import functools
 import importlib
@@ -22,26 +22,27 @@ from .worker.attempts import Bait
 _TRIAL_SECONDS = 10
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin")
 _FACTS = ("/etc/ld.so.cache", "/etc/fonts", "/etc/localtime", "/proc/cpuinfo", "/sys/devices/system/cpu")
-"""Files in which libraries read what the machine has; the last two tell torch of its vector instructions."""
+"""Files in which libraries read properties of the machine; from the last two, torch learns its vector instructions."""
 SCRATCH = "/tmp/scratch"
-"""The folder for scratch folders in bubblewrap's sandbox."""
+"""The folder that contains the scratch folders, at level A."""
 _CUDA_FACTS = "/proc/driver/nvidia"
 _CUDA_DEVICES = "nvidia*"
 _SECRET = b"nothing that a submission may read"
 
 
 class NotIsolated(Exception):
-    """The required level is not available; `str()` says why and what to do."""
+    """Raised if the required isolation level is not available; `str()` says why and what to do."""
 
 
 class NotDenied(Exception):
-    """The confinement does not hold; `str()` says what was possible."""
+    """Raised if a confined worker could do what it must not; `str()` names these actions."""
 
 
 def choose(require: str, *, trust_submissions: bool) -> Level:
-    """Return the level to run at: the required one, or the best available one; raises NotIsolated.
+    """Return the isolation level to run at: the required one or, for `best`, the best available; raises NotIsolated.
 
-    Level `none` needs `trust_submissions`, even if it is required.
+    require: `best`, `A`, `B` or `none`. trust_submissions: use level `none` if the required one is not available. Level
+    `none` is never used without it.
     """
     levels: dict[str, list[Level]] = {"best": ["A", "B"], "A": ["A"], "B": ["B"], "none": []}
     for level in levels[require]:
@@ -60,7 +61,7 @@ def choose(require: str, *, trust_submissions: bool) -> Level:
 
 @functools.cache
 def missing(level: Level) -> str:
-    """Return a sentence about what a level lacks on this machine; empty if it is available."""
+    """Return what an isolation level needs that this machine lacks, in a sentence; empty if the level is available."""
     if level == "none":
         return ""
     if sys.platform != "linux":
@@ -94,39 +95,40 @@ def keep_private(folder: Path) -> None:
 
 
 def exposed_in(folder: Path) -> str | None:
-    """Return the folder that workers may read and that contains this one, or None."""
+    """Return the folder through which workers may read the given one; None if they may not."""
     path = folder.resolve()
     return next((place for place in readable() if path.is_relative_to(Path(place).resolve())), None)
 
 
 def readable() -> list[str]:
-    """Return the folders and files that a worker may read: the system's programs, Python, and its packages."""
+    """Return the paths of folders and files that a worker may read: the system's programs, Python, and its packages."""
     prefix = [sys.base_prefix, *{sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")}]
     paths = dict.fromkeys((*_SYSTEM, *_FACTS, _CUDA_FACTS, *packages(), *prefix))
     return [path for path in paths if Path(path).exists()]
 
 
 def python() -> str:
-    """Return the path of the interpreter itself, not of a virtual environment's link to it."""
+    """Return the path of the Python interpreter itself, not of a virtual environment's link to it."""
     return str(Path(sys.executable).resolve())
 
 
 def packages() -> list[str]:
-    """Return the folders with installed packages."""
+    """Return the folders that contain Python's installed packages."""
     own = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     return sorted(own if sys.prefix != sys.base_prefix else own | set(site.getsitepackages()))
 
 
 def devices(*, cuda: bool) -> list[str]:
-    """Return the devices that a worker may use."""
+    """Return the paths of the devices that a worker may use; with `cuda`, also of NVIDIA's."""
     return [*DEVICES, *(str(device) for device in Path("/dev").glob(_CUDA_DEVICES) if cuda and device.exists())]
 
 
 def wrap_in_bubblewrap(command: list[str], folder: Path, scratch_bytes: int, *, cuda: bool) -> list[str]:
-    """Return a command that runs another one in its own namespaces, where only readable files and a small /tmp exist.
+    """Return a command that runs `command` in bubblewrap: in namespaces with only readable files and a small /tmp.
 
-    The process has id 1 there, so that everything else ends with it. It has no /proc, where a process could learn of
-    others. With cuda it has one, because the driver reads there when it starts; workers still cannot read it.
+    folder: a further readable folder. scratch_bytes: the size of /tmp. The process has id 1 in its namespace, so that
+    all its descendants end with it. There is no /proc, which describes other processes. With `cuda` there is one,
+    because the driver reads it when it starts; workers still cannot read it.
     """
     mounts = ["--proc", "/proc"] if cuda else []
     for path in map(Path, readable()):
@@ -151,10 +153,10 @@ def wrap_in_bubblewrap(command: list[str], folder: Path, scratch_bytes: int, *, 
 
 
 def verify_denials(ask: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
-    """Let a confined worker attempt what it must not be able to do, and return the number of attempts.
+    """Let a confined worker attempt all actions that must be denied, and return the number of attempts.
 
-    ask: sends one request to a worker that has run no student's code. The effects are checked from outside.
-    Raises NotDenied.
+    ask: sends one request, given its header, to a worker that has run no student's code, and returns the answer's
+    header. This process checks the effects, too. Raises NotDenied if an attempt succeeded.
     """
     with (
         temporary.held("bait-") as folder,

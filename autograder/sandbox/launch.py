@@ -1,6 +1,6 @@
-"""Starts confined Python processes: the fork server, and the process that formats texts for pages.
+"""Start confined Python processes: the fork server, and the process that formats students' texts for feedback pages.
 
-Imports no torch, so that a caller can import it while the fork server does.
+This module does not import torch, so that a caller can import torch while the fork server does.
 """
 
 import contextlib
@@ -18,21 +18,21 @@ from .confine.confinement import Level, Terms
 from .limits import Limits
 
 CHECK = "exercise_check"
-"""The module with the student check, unless a course names another."""
+"""Name of the module from which notebooks import the student check, unless the course sets another."""
 _PACKAGE = Path(__file__).parents[1]
 _ENVIRONMENT = {"PATH": os.defpath, "LANG": "C.UTF-8", "PYTHONWARNINGS": "ignore"}  # warnings never change a grade
 
 
 @dataclass(frozen=True)
 class ConfinedProcess:
-    """A process, the control connection to it, and the folder with its code."""
+    """A running confined process, the control connection to it, and the folder with its code."""
 
     process: subprocess.Popen[bytes]
     control: socket.socket
     folder: Path
 
     def end(self, seconds: float) -> None:
-        """Close the connection, kill the process if it has not ended after some seconds, and delete its folder."""
+        """Close the connection, kill the process if it has not ended after `seconds`, and delete its folder."""
         self.control.close()
         try:
             self.process.wait(timeout=seconds)
@@ -53,11 +53,13 @@ def start(
     cuda: bool = False,
     own_session: bool = False,
 ) -> ConfinedProcess:
-    """Start Python on some code, in its own folder and with a new environment.
+    """Start a Python process that runs `code` in `folder`, with only the given environment and a few fixed variables.
 
-    The code finds the descriptor of its end of the connection last in sys.argv. -S leaves out the .pth files of
-    site-packages, one of which may put this repository on the path. own_session: Ctrl-C in a terminal does not reach
-    the process. If it cannot be started, its folder is removed; raises OSError.
+    The last item of the process's sys.argv is the descriptor of its end of the control connection. scratch_bytes: the
+    size of /tmp at level A. own_session: keep Ctrl-C in a terminal from reaching the process.
+
+    If the process cannot be started, its folder is removed and OSError raised. -S leaves out the .pth files of
+    site-packages, one of which may put this repository on the path.
     """
     control, far_end = socket.socketpair()
     command = [isolation.python(), "-P", "-s", "-S", "-B", "-c", code, str(far_end.fileno())]
@@ -82,7 +84,7 @@ def start(
 
 
 def copy_packages(names: Iterable[str], folder: Path) -> None:
-    """Copy packages of autograder into a new package. names: their paths below autograder/."""
+    """Copy packages of autograder into a new package at `folder`. names: the packages' paths below autograder/."""
     folder.mkdir()
     for name in names:
         shutil.copytree(_PACKAGE / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -99,9 +101,9 @@ class Launched:
     limits: Limits
     cuda: bool
     check: str
-    """The module that notebooks import their check from."""
+    """Name of the module from which notebooks import the student check."""
     core: int | None
-    """The processor that workers keep to; None leaves them to the system."""
+    """Number of the processor that workers stay on; None lets the system choose."""
 
     def launch_again(self) -> "Launched":
         """Launch another fork server with the same settings."""
@@ -109,9 +111,9 @@ class Launched:
 
 
 def launch(level: Level, limits: Limits, *, cuda: bool, check: str = CHECK, core: int | None = None) -> Launched:
-    """Start the fork server on a copy of the worker's packages, which is deleted before any student's code runs.
+    """Start a fork server. It imports a copy of the worker's packages, which is deleted before any student's code runs.
 
-    Raises NotIsolated.
+    check, core: see `Launched`. Raises NotIsolated if it cannot be started.
     """
     temporary.clear()
     folder = temporary.make("autograder-")

@@ -1,4 +1,4 @@
-"""Limits of one submission, and of the formatting of its page. autograder.toml sets the numbers."""
+"""Limits on running one submission, and on formatting its feedback page. autograder.toml sets them."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -15,30 +15,34 @@ Excess = Literal["threads", "bytes", "files", "file", "memory"]
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """CPU time is the limit that matters. Wall time is a generous multiple of it, because the machine may be busy."""
+    """Limits on running one submission.
+
+    Slow code is stopped by the limits on CPU time. The limits on wall time are much higher, because the machine may be
+    busy.
+    """
 
     cell_cpu_seconds: int
-    """For one cell of the notebook."""
+    """Limit for the CPU time of one cell of the notebook."""
     call_cpu_seconds: int
-    """For one call by a hidden test."""
+    """Limit for the CPU time of one call by a hidden test."""
     wall_factor: int
     """Wall seconds allowed for each CPU second."""
     worker_cpu_seconds: int
-    """For all cells and calls in one worker."""
+    """Limit for the CPU time of all cells and calls in one worker."""
     restarts: int
-    """Number of new workers for one submission, after a hang or a crash."""
+    """Most new workers for one submission after hangs and crashes."""
     submission_wall_seconds: int
-    """For everything in one submission, except waiting for a processor; the rest is then not run."""
+    """Limit for grading one submission, not counting time spent waiting for a processor; then nothing more is run."""
     memory_megabytes: int
-    """Address space beyond what Python and torch have mapped before."""
+    """Limit for address space in addition to what Python and torch map before the submission runs."""
     file_megabytes: int
-    """For one file."""
+    """Limit for the size of one file."""
     scratch_megabytes: int
-    """For all files together."""
+    """Limit for the size of all files together."""
     open_files: int
     """Files that the worker's process may have open at once."""
     threads: int
-    """A worker with more threads is ended."""
+    """Most threads at once; a worker with more is ended."""
 
     @property
     def scratch_bytes(self) -> int:
@@ -56,7 +60,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         )
 
     def explain(self, excess: Excess) -> str:
-        """Return a sentence for the student about a limit that was exceeded."""
+        """Return a sentence that tells the student which limit was exceeded."""
         sentences: dict[Excess, str] = {
             "threads": f"More than {self.threads} threads ran at once; a notebook may have {self.threads}.",
             "bytes": f"Its files came to more than {self.scratch_megabytes} MB.",
@@ -67,9 +71,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return sentences[excess]
 
     def hint(self, kinds: Sequence[str], message: str) -> str:
-        """Return the limit that caused an exception, in a sentence; empty for other exceptions.
+        """Return a sentence that names the limit which caused an exception; empty if none did.
 
-        kinds: the names of the exception's classes.
+        kinds: names of the exception's class and its base classes. message: the exception's message.
         """
         if "MemoryError" in kinds or "can't allocate memory" in message:
             return f"A notebook may use {self.memory_megabytes} MB of memory."
@@ -83,13 +87,13 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class PageLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The limits of formatting, which autograder.toml sets. Text past a limit is shown as plain text, with a reason."""
+    """Limits on formatting the texts of a feedback page. Text past a limit is shown as plain text, with a reason."""
 
     cell_cpu_seconds: int = 1
-    """For one cell; a comment counts as one."""
+    """Limit for the CPU time of one cell or one comment."""
     page_cpu_seconds: int = 3
-    """For all cells of a page."""
+    """Limit for the CPU time of all cells of a page."""
     page_wall_seconds: int = 6
-    """For all cells of a page, waiting included."""
+    """Limit for the wall time of all cells of a page."""
     memory_megabytes: int = 512
-    """Bytes of address space beyond those that the formatter has mapped when it starts."""
+    """Limit for address space in addition to what the formatter maps when it starts."""

@@ -1,6 +1,6 @@
-"""Temporary folders that a later run can recognize as abandoned, because a process that is killed leaves them behind.
+"""Temporary folders. If a process is killed and leaves one behind, a later run recognizes that, and removes the folder.
 
-The owner holds a lock on a file in its folder. The system releases the lock however the process ends.
+The process holds a lock on a file in its folder. The system releases the lock when the process ends in any way.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ _OURS = re.compile(r"(?:autograder|bait|build)-[a-z0-9_]{8}")
 _ATTEMPTS = 10
 
 _locks: dict[Path, int] = {}
-"""The folders of this process, with the descriptors of their locks."""
+"""For each temporary folder of this process, the descriptor of its lock file."""
 
 
 def make(prefix: str) -> Path:
-    """Make a folder that belongs to this process until it ends or removes it; raises OSError."""
+    """Make a temporary folder, which belongs to this process until it ends or calls `remove`; raises OSError."""
     for _ in range(_ATTEMPTS):
         folder = Path(tempfile.mkdtemp(prefix=prefix))
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -40,7 +40,7 @@ def make(prefix: str) -> Path:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder of this process, whatever is in it, unless it is removed already; raises OSError."""
+    """Remove a temporary folder of this process with all its content, unless it is removed already; raises OSError."""
     lock = _locks.pop(folder, None)
     if lock is not None:
         try:
@@ -51,7 +51,7 @@ def remove(folder: Path) -> None:
 
 @contextmanager
 def held(prefix: str) -> Iterator[Path]:
-    """Make an empty folder within such a folder, and remove both at the end."""
+    """Make an empty folder within a new temporary folder, and remove both at the end of the block."""
     folder = make(prefix)
     try:
         inner = folder / "held"
@@ -62,7 +62,7 @@ def held(prefix: str) -> Iterator[Path]:
 
 
 def clear() -> None:
-    """Remove the folders that earlier runs of this user left behind, and nothing that belongs to anyone else."""
+    """Remove the temporary folders that earlier runs of this user left behind, and nothing of other users."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(tempfile.gettempdir()):
             if _OURS.fullmatch(entry.name):
@@ -71,7 +71,7 @@ def clear() -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove a folder of this user if no process holds its lock; raises OSError if one does, or if it has no lock."""
+    """Remove a temporary folder of this user; raises OSError if a process holds its lock, or if it has no lock file."""
     if _is_own(folder.lstat(), stat.S_ISDIR) and _is_own((folder / _LOCK).lstat(), stat.S_ISREG):
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:

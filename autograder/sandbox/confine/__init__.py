@@ -1,1 +1,1 @@
-"""A process confines itself: namespaces, system calls, privileges, memory, files and processor time."""
+"""Functions with which a process confines itself: namespaces, system calls, privileges, memory, files and CPU time."""

@@ -3,12 +3,13 @@
 Levels, as docs/security.md describes them: `A` is bubblewrap around the fork server and, on each worker, Landlock, a
 system-call filter and limits; `B` is the same without bubblewrap; `none` is the limits only.
 
-Landlock (https://docs.kernel.org/userspace-api/landlock.html) governs opening, listing and changing files. It governs
-neither modes, owners and times, which the filter of system calls refuses, nor the question whether a path exists.
+Landlock (https://docs.kernel.org/userspace-api/landlock.html) governs opening, listing and changing files. It does not
+govern the modes, owners and times of files: the system-call filter prevents their change. It does not hide whether a
+path exists.
 
-The filter is a list of the system calls that a worker may make. The kernel refuses all others. The list was found by
-tracing the catalogue, plots, IPython, einops and pandas; see seccomp(2), seccomp_rule_add(3). The filter is compiled
-once, in the fork server, and loaded into each worker, which cannot remove it.
+The filter is a list of the system calls that a worker may make. The kernel refuses all others. The list comes from
+traces of the known answers, plots, IPython, einops and pandas; see seccomp(2), seccomp_rule_add(3). The filter is
+compiled once, in the fork server, and loaded into each worker, which cannot remove it.
 """
 # ruff: noqa: SIM905 (a list of a hundred names is read more easily without its quotes)
 
@@ -40,7 +41,7 @@ WAITING = """
     timer_gettime timer_settime wait4
 """.split()
 CONNECTION = "getsockname getsockopt recvfrom shutdown".split()
-"""For the connection that a worker inherits; it can open no other."""
+"""Calls on the connection that a worker inherits; it cannot open another connection."""
 MEMORY = "brk madvise mincore mmap mprotect mremap msync munmap".split()
 THREADS = """
     exit exit_group futex futex_waitv gettid membarrier rseq sched_get_priority_max sched_get_priority_min
@@ -53,15 +54,15 @@ FACTS = """
 """.split()
 
 NOT_THERE = "clone3 openat2 fchmodat2 io_uring_setup".split()
-"""Answered as an old kernel would, so that the C library falls back to a call whose arguments can be checked."""
+"""Calls reported as unknown, so that the C library falls back to older calls whose arguments the filter can check."""
 
 PRETENDED = "chmod fchmod fchmodat futimesat utime utimensat utimes".split()
-"""Answered as if they had worked, but not done: `shutil.copy` in a notebook goes on, and no file is changed."""
+"""Calls that report success but do nothing, so that `shutil.copy` in a notebook works and no file is changed."""
 
 _OWN_PID = 0x5E1F5E1F  # placeholder in the compiled filter for the worker's process id
 _CLONE_THREAD = 0x00010000
 _CLONE_SHARED = 0x00000600
-"""CLONE_FS and CLONE_FILES: a thread with its own table of files would hide them from whoever counts files."""
+"""CLONE_FS and CLONE_FILES: files in a thread's own table of open files would not be counted."""
 _CLOSE_ON_EXEC = 0x4
 _CLONE_NEW_NAMESPACES = 0x7E020080
 _WRITE_MODES, _TRUNCATE, _PATH_ONLY = 0o3, 0o1000, 0o10000000
@@ -69,7 +70,7 @@ _OWNER = 0o700
 # No F_SETOWN and no F_SETSIG: they send a signal to any process of the same user when a file becomes ready.
 _FCNTL = {"DUPFD": 0, "GETFD": 1, "SETFD": 2, "GETFL": 3, "SETFL": 4} | {"DUPFD_CLOEXEC": 1030}
 _LOCKS = {"SETLK": 6, "SETLKW": 7}
-"""Locks are pretended, because processes outside the sandbox could read them. Reading a lock is refused."""
+"""Setting a lock reports success but does nothing, because outside processes could read it. Reading one is refused."""
 _IOCTL = {"TCGETS": 0x5401, "TIOCGWINSZ": 0x5413, "FIONREAD": 0x541B, "FIONBIO": 0x5421, "FIONCLEX": 0x5450} | {
     "FIOCLEX": 0x5451
 }
@@ -78,7 +79,7 @@ _PRCTL = {"SET_NAME": 15, "GET_NAME": 16, "SET_VMA": 0x53564D41}
 _SET_SECCOMP, _MODE_FILTER = 22, 2
 Level = Literal["A", "B", "none"]
 LEAST_LANDLOCK: dict[Level, int] = {"A": 1, "B": 2}
-"""Landlock versions that the levels need: without bubblewrap, it must govern moving files between folders."""
+"""Least Landlock version for each level. Without bubblewrap, Landlock must also govern moves between folders."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/random")
 
 
@@ -89,9 +90,9 @@ class _Program(ctypes.Structure):
 
 
 def compile_filter(*, cuda: bool) -> bytes:
-    """Return the filter as BPF instructions, for `load`. Raises OSError or ImportError if libseccomp is missing.
+    """Return the filter as BPF instructions for `load_filter`. Raises OSError or ImportError if libseccomp is missing.
 
-    cuda: also allow every ioctl, by which the driver talks to its device.
+    cuda: also allow every ioctl, which the GPU's driver needs.
     """
     import pyseccomp as seccomp
 
@@ -116,7 +117,7 @@ def compile_filter(*, cuda: bool) -> bytes:
 
 
 def _conditions(*, cuda: bool) -> Iterator[tuple[str, tuple[object, ...]]]:
-    """Yield the calls that are allowed with some arguments only: the name and the conditions on the arguments."""
+    """Yield each system call that is allowed only with certain arguments, and the conditions on these arguments."""
     from pyseccomp import EQ, MASKED_EQ, Arg
 
     thread = _CLONE_THREAD | _CLONE_SHARED
@@ -129,7 +130,7 @@ def _conditions(*, cuda: bool) -> Iterator[tuple[str, tuple[object, ...]]]:
             yield name, (Arg(position, MASKED_EQ, flags, mode),)
             if mode:
                 yield name, (Arg(position, MASKED_EQ, flags, mode | _TRUNCATE),)
-    # A folder that its owner cannot read would hide its files from whoever counts them.
+    # Files in a folder that its owner cannot read would not be counted.
     for position, name in ((1, "mkdir"), (2, "mkdirat")):
         yield name, (Arg(position, MASKED_EQ, _OWNER, _OWNER),)
     yield "umask", (Arg(0, MASKED_EQ, _OWNER, 0),)
@@ -148,7 +149,7 @@ def _conditions(*, cuda: bool) -> Iterator[tuple[str, tuple[object, ...]]]:
 
 
 def load_filter(program: bytes, pid: int) -> None:
-    """Load the filter into this process, whose id is `pid`, and all processes that it starts; raises OSError."""
+    """Apply the filter to this process and to all processes that it starts; raises OSError. pid: this process's id."""
     program = program.replace(struct.pack("<I", _OWN_PID), struct.pack("<I", pid))
     instructions = _Program(len(program) // 8, program)
     forbid_new_privileges()  # or the kernel accepts no filter
@@ -156,7 +157,7 @@ def load_filter(program: bytes, pid: int) -> None:
 
 
 class CannotConfine(Exception):
-    """The level is not available here; `str()` says what is missing."""
+    """Raised if the isolation level is not available on this machine; `str()` says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -169,22 +170,22 @@ class Terms:
     scratch: str | None = None
     """The folder in which workers' scratch folders are made; None if workers have none."""
     scratch_bytes: int = 0
-    """Limit for the scratch folders."""
+    """Limit in bytes for all scratch folders together."""
     devices: Sequence[str] = DEVICES
     cuda: bool = False
 
 
 @dataclass(frozen=True)
 class Confinement:
-    """A level that is ready to be enforced."""
+    """An isolation level that is ready to be enforced."""
 
     terms: Terms
     program: bytes
     """The compiled filter of system calls; empty at level `none`."""
     enforced: list[str] = field(default_factory=list)
-    """Names of the enforced layers."""
+    """Names of the mechanisms that are enforced, such as `seccomp`."""
     has_disk: bool = False
-    """True if the kernel keeps scratch folders within their limits; otherwise they must be watched."""
+    """True if the kernel keeps scratch folders within their limits; otherwise the fork server must watch them."""
 
     def enforce(self, limits: process.WorkerLimits, scratch_folder: str | None) -> None:
         """Confine this process for good. If any layer raises OSError, no student's code may run."""
@@ -197,7 +198,7 @@ class Confinement:
 
 
 def prepare(terms: Terms) -> Confinement:
-    """Make this process, which is to fork workers, ready for a level; raises CannotConfine."""
+    """Prepare this process for forking workers at the level that `terms` requires; raises CannotConfine."""
     if terms.level == "none":
         return Confinement(terms, b"", ["rlimits"])
     version, least = landlock_version(), LEAST_LANDLOCK[terms.level]
@@ -229,9 +230,10 @@ def landlock_version() -> int:
 def restrict_files(
     readable: Sequence[str], scratch_folder: str | None, devices: Sequence[str] = DEVICES, *, allow_ioctl: bool = False
 ) -> None:
-    """Restrict this process to reading these files and folders, and to writing in its scratch folder; raises OSError.
+    """Restrict this process to reading the given files and folders, and to writing in one folder; raises OSError.
 
-    scratch_folder: None to allow no writing. allow_ioctl: on devices, which a GPU's driver needs.
+    scratch_folder: the folder for writing; None to allow no writing. devices: paths to allow reading and writing of.
+    allow_ioctl: also allow ioctl on the devices, which a GPU's driver needs.
     """
     from landlockpy import AccessFS, Ruleset, fs_for_abi, net_for_abi, scope_for_abi
 

@@ -1,6 +1,6 @@
-"""Irreversible settings of a process: its privileges, whom it outlives, and the processor it runs on.
+"""Irreversible settings of a process: privileges, processor, end with the parent, and limits as in setrlimit(2).
 
-So are the limits on a worker's CPU time, memory, files and threads: see setrlimit(2).
+The limits are on a worker's CPU time, memory, files and threads.
 """
 
 import contextlib
@@ -34,15 +34,15 @@ class _Sets(ctypes.Structure):
 
 
 def call_kernel(name: str, *arguments: object) -> None:
-    """Call a function of the C library that returns 0 if it succeeds; raises OSError otherwise."""
+    """Call a function of the C library by name; raises OSError unless it returns 0."""
     if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) != 0:
         raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
 
 
 def drop_privileges() -> None:
-    """Drop every capability for good, and hide this process from others of the same user; raises OSError.
+    """Drop every Linux capability for good, and hide this process from others of the same user; raises OSError.
 
-    A worker that root has started is an ordinary process from then on.
+    From then on, a process that root started is an ordinary process.
     """
     for capability in range(_LAST_POSSIBLE_CAPABILITY + 1):
         with contextlib.suppress(OSError):  # the kernel refuses this to a process that has no capability to drop
@@ -58,7 +58,7 @@ def forbid_new_privileges() -> None:
 
 
 def set_visible(is_visible: bool) -> None:
-    """Set whether other processes of this user can read this one's /proc: the fork server watches workers there."""
+    """Set whether other processes of this user can read this one's /proc, in which the trusted side watches workers."""
     call_kernel("prctl", _SET_DUMPABLE, int(is_visible), 0, 0, 0)
 
 
@@ -73,10 +73,10 @@ def adopt_orphans() -> None:
 
 
 def keep_to_processor(core: int | None) -> None:
-    """Keep this process, and those it starts, to one processor; without effect if the system cannot do that.
+    """Keep this process, and those it starts, on one processor, if the system can do that. core: its number, or None.
 
-    A grading process and its worker take turns, one always waiting for the other. On two processors each turn would
-    wake a sleeping processor with cold caches, which costs more than most turns.
+    A grading process and its worker take turns, so one always waits for the other. On two processors each turn would
+    wake a sleeping processor with cold caches, which takes longer than most turns.
     """
     if core is not None and hasattr(os, "sched_setaffinity"):
         with contextlib.suppress(OSError):
@@ -97,7 +97,8 @@ class WorkerLimits:
 def limit(limits: WorkerLimits, *, cuda: bool, counts_threads: bool) -> None:
     """Apply the limits to this process, for good.
 
-    counts_threads: the kernel counts the threads of this sandbox separately from the user's others.
+    cuda: leave out the limit on address space. counts_threads: limit the threads as well; only possible if the kernel
+    counts those in the sandbox separately from the user's other threads.
     """
     fixed = {
         resource.RLIMIT_CORE: 0,
@@ -117,10 +118,10 @@ def limit(limits: WorkerLimits, *, cuda: bool, counts_threads: bool) -> None:
 
 
 def limit_memory(spare_bytes: int) -> None:
-    """Limit the address space of this process to what it has mapped now and `spare_bytes` more, for good.
+    """Limit the address space of this process, for good, to `spare_bytes` more than it has mapped now.
 
-    Its files are limited to a few kilobytes, so that they cannot hold what does not fit. Large blocks of memory are
-    returned to the system when they are freed, so that they leave no holes.
+    Also limit each of its files to a few kilobytes, so that files cannot replace memory. Large blocks of memory are
+    returned to the system when they are freed, so that memory does not fragment.
     """
     resource.setrlimit(resource.RLIMIT_FSIZE, (_SMALL_FILE_BYTES, _SMALL_FILE_BYTES))
     if sys.platform == "linux":
@@ -130,7 +131,7 @@ def limit_memory(spare_bytes: int) -> None:
 
 
 def allow_cpu(seconds: int) -> None:
-    """End this process by SIGXCPU once it has used this much more CPU time, within the limit set by `limit`."""
+    """End this process by SIGXCPU once it has used `seconds` more of CPU time, within the limit set by `limit`."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     soft = int(used.ru_utime + used.ru_stime) + 1 + seconds
@@ -138,15 +139,15 @@ def allow_cpu(seconds: int) -> None:
 
 
 def _at_most(kind: int, most: int) -> int:
-    """Return this limit, or this process's own limit if that is less."""
+    """Return the smaller of `most` and this process's hard limit. kind: a constant such as RLIMIT_AS."""
     _, hard = resource.getrlimit(kind)
     return most if hard == resource.RLIM_INFINITY else min(most, hard)
 
 
 def _address_space() -> int:
-    """Return the bytes of address space that this process has mapped, without /proc.
+    """Return the bytes of address space that this process has mapped, without reading /proc.
 
-    The search finds the least limit at which one more page can be mapped.
+    A binary search finds the least limit at which one more page can be mapped.
     """
     before = resource.getrlimit(resource.RLIMIT_AS)
     low, high = 0, 1 << 47

@@ -1,9 +1,9 @@
-"""A worker's scratch folder: made before it runs, kept within its limits, and wiped after it, whatever is in it.
+"""Scratch folders, one for each worker: make one, keep it within its limits, and delete it with all its content.
 
-If the kernel allows it, all scratch folders lie in a file system in memory that is as large as the limits allow, and
-the kernel enforces them. Root can mount one, and so can an ordinary user if the kernel grants user namespaces. It lies
-in a mount namespace of the fork server's own: no other process sees it, and it is gone with that process. Elsewhere the
-fork server counts the files.
+If the kernel allows it, all scratch folders lie in a file system in memory whose size is the limit. Root can mount such
+a file system, and so can an ordinary user if the kernel grants user namespaces. Its mount namespace belongs to the fork
+server: no other process sees the files, and they are gone when the fork server ends. If the kernel does not allow it,
+the fork server counts the files.
 """
 
 import contextlib
@@ -27,16 +27,16 @@ _NEW_NAMESPACE, _NEW_USER = 0x00020000, 0x10000000  # see unshare(2)
 _NO_SUID, _NO_DEVICES = 0x2, 0x4  # see mount(2)
 _RECURSIVE, _PRIVATE = 0x4000, 0x40000
 _OWN_INODES = 2
-"""The top folder and a scratch folder count as files."""
+"""The kernel counts two folders as files: the mounted one, and one scratch folder in it."""
 
 Excess = Literal["", "bytes", "files"]
-"""The limit that a folder exceeds."""
+"""The limit that a worker's files exceed; empty if they exceed none."""
 
 
 def mount(folder: str, most_bytes: int, *, has_namespace: bool) -> bool:
-    """Mount a file system in memory on a folder; return False, with nothing changed, if the kernel does not allow it.
+    """Mount a file system in memory on a folder, and return True; return False if the kernel does not allow it.
 
-    has_namespace: this process is in a mount namespace of its own already.
+    most_bytes: its size. has_namespace: True if this process is in a mount namespace of its own already.
     """
     if sys.platform != "linux":
         return False
@@ -51,7 +51,7 @@ def mount(folder: str, most_bytes: int, *, has_namespace: bool) -> bool:
 
 
 def _enter_namespace() -> None:
-    """Enter a mount namespace of this process's own; if that raises OSError, this process is where it was."""
+    """Move this process into a mount namespace of its own; raises OSError, after which nothing has changed."""
     if os.geteuid() == 0:
         call_kernel("unshare", _NEW_NAMESPACE)
         _keep_mounts_here()
@@ -83,15 +83,15 @@ def _keep_mounts_here() -> None:
 
 
 def make(folder: str) -> str:
-    """Make a new scratch folder in a folder and return its path."""
+    """Make a new scratch folder in the given folder, and return its path."""
     return tempfile.mkdtemp(prefix="submission-", dir=folder)
 
 
 def find_excess(folder: str, worker: int, most_bytes: int) -> Excess:
-    """Return the limit that a worker's files exceed, those included that are deleted but still open.
+    """Return the limit that a worker's files exceed; files that are deleted but still open count as well.
 
-    The worker is stopped meanwhile, because it could rename files to keep them from being counted. A folder that cannot
-    be counted in two attempts counts as too many files.
+    folder: the worker's scratch folder. worker: its process id. The worker is stopped during the count, because it
+    could rename files to keep them from being counted. If the count fails twice, the result is `files`.
     """
     with _stopped(worker):
         for _ in range(2):
@@ -104,7 +104,7 @@ def find_excess(folder: str, worker: int, most_bytes: int) -> Excess:
 
 @contextlib.contextmanager
 def _stopped(worker: int) -> Iterator[None]:
-    """Stop a child of this process for a while. A child that has ended remains to be waited for."""
+    """Stop a child process during the block. A child that has ended can still be waited for afterwards."""
     os.kill(worker, signal.SIGSTOP)
     os.waitid(os.P_PID, worker, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
     try:
@@ -114,14 +114,14 @@ def _stopped(worker: int) -> Iterator[None]:
 
 
 def _count(unit: str, folder: str) -> int:
-    """Count with du(1), which descends deeper than a path can name."""
+    """Return the count that du(1) prints with option `unit`; du also enters folders too deep for a path to name."""
     command = ["du", "--summarize", unit, folder]
     output = subprocess.run(command, capture_output=True, text=True, timeout=_COUNTING_SECONDS, check=True).stdout
     return int(output.split()[0])
 
 
 def _deleted_but_open(worker: int) -> int:
-    """Return the bytes of files without a name; 0 without /proc."""
+    """Return the bytes of files that a worker has deleted but still has open; 0 if there is no /proc."""
     size = 0
     for descriptor in Path(f"/proc/{worker}/fd").glob("*"):
         with contextlib.suppress(OSError):
@@ -132,7 +132,7 @@ def _deleted_but_open(worker: int) -> int:
 
 
 def wipe(folder: str) -> None:
-    """Delete a folder. Inner folders are moved to its top first, since they may lie deeper than a path can name."""
+    """Delete a folder with all its content. Folders too deep for a path to name are moved to its top first."""
     top = Path(folder)
     while folders := _delete_files(top):
         for inner in folders:
@@ -143,7 +143,7 @@ def wipe(folder: str) -> None:
 
 
 def _delete_files(folder: Path) -> list[Path]:
-    """Delete the files of a folder and return its folders, made accessible."""
+    """Delete the files directly in a folder; make its subfolders accessible, and return them."""
     with os.scandir(folder) as entries:
         listing = list(entries)
     folders = [Path(entry.path) for entry in listing if entry.is_dir(follow_symlinks=False)]

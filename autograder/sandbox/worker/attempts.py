@@ -1,4 +1,4 @@
-"""Attempts at what a confined worker must not be able to do, made in a worker before any student's code runs."""
+"""Self-test of the confinement: a worker, before any student's code runs, attempts actions that must be denied."""
 
 import ctypes
 import os
@@ -15,7 +15,7 @@ _PTRACE_SEIZE, _PRIVATE_SEGMENT = 0x4206, 0  # seizing, unlike attaching, does n
 
 @dataclass(frozen=True)
 class Bait:
-    """Targets that the trusted side provides: a file, a port it listens on, a socket, a process."""
+    """Targets of the attempts, which the trusted side provides: a file, a port, a socket and a process id."""
 
     file: str
     port: int

@@ -1,4 +1,4 @@
-"""Analyses of a cell's text that need not run it: its magic, the names it uses, the version of Python it needs."""
+"""Find a cell's magic, the names it uses, and the Python version it needs, from its text and without running it."""
 
 import ast
 import dis
@@ -10,15 +10,15 @@ from types import CodeType
 from typing import Any
 
 RUNNING = ("time", "timeit", "capture", "prun", "debug", "pdb")
-"""Cell magics that run their cell here."""
+"""Cell magics of which a worker runs the cell."""
 WRITING = "writefile"
-"""The cell magic that writes its cell into a file, as in Jupyter."""
+"""Cell magic that writes its cell into a file, as in Jupyter."""
 DEBUGGERS = ("debug", "pdb")
 """Cell magics that run their cell without the debugger, because nobody is there to use it."""
 _CELL_MAGIC = re.compile(r"\s*%%(\w+)")
 
 _ANY_NAME = {"globals", "locals", "vars", "dir", "exec", "eval", "get_ipython", "__import__", "sys"}
-"""Code with one of these names may use any name."""
+"""Names with which code can reach any global name."""
 _READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_CLASSDEREF"}
 
 Version = tuple[int, int]
@@ -32,13 +32,13 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 def unsupported_magic(cell: str) -> str:
-    """Return the name of the magic that keeps a cell from running here; empty if the cell runs."""
+    """Return the name of the cell magic that keeps a worker from running a cell; empty if the cell is run."""
     magic = _CELL_MAGIC.match(cell)
     return magic[1] if magic and magic[1] not in RUNNING else ""
 
 
 def compiles(text: str, mode: str = "exec") -> bool:
-    """Return whether the Python that runs here can parse a text."""
+    """Return whether the running version of Python can parse a text. mode: as in `compile`."""
     try:
         with warnings.catch_warnings(action="ignore"):
             compile(text, "", mode, _FLAGS, dont_inherit=True)
@@ -48,26 +48,26 @@ def compiles(text: str, mode: str = "exec") -> bool:
 
 
 class DeferredCells:
-    """Cells that only show what other cells made, such as plots. They run when another cell uses their names.
+    """Cells that only display results of others, such as plots. Such a cell runs only if another cell needs its names.
 
-    They earn no points, and most of a notebook's time goes into them.
+    They earn no points, but take most of the time to run a notebook.
     """
 
     def __init__(self, run: Callable[[str, str], Any]) -> None:
-        """run: runs a cell, given its name and text."""
+        """Begin without deferred cells. run: runs a cell, given its name and text."""
         self._run = run
         self._waiting: list[tuple[str, str, set[str]]] = []
         self._used: set[str] = set()
 
     def defer(self, cell: str, source: str) -> None:
-        """Let a cell wait, unless a cell that ran already uses a name that it defines."""
+        """Defer a cell, unless a cell that has run already uses a name that this one defines."""
         self._waiting.append((cell, source, _defined_names(source)))
         self._run_needed()
 
     def run_before(self, source: str, as_python: Callable[[str], str]) -> None:
-        """Run the waiting cells if a cell, which runs next, uses names that they define.
+        """Run all deferred cells if the cell that runs next uses a name that one of them defines.
 
-        as_python: turns a cell with magics into plain Python.
+        source: the text of that cell. as_python: turns a cell with magics into plain Python.
         """
         self._used |= _used_names(source, as_python)
         self._run_needed()
@@ -80,7 +80,7 @@ class DeferredCells:
 
 
 def _defined_names(source: str) -> set[str]:
-    """Return the names that a cell of the course's defines."""
+    """Return the names that a cell of the course defines."""
     nodes = list(ast.walk(ast.parse(source)))
     assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
@@ -103,10 +103,11 @@ def _used_names(source: str, as_python: Callable[[str], str]) -> set[str]:
 
 
 def version_needed(source: str) -> Version | None:
-    """Return the version of Python that a cell needs, which does not compile here; None if it is not known to be newer.
+    """Return the newer version of Python in which a cell would compile; None if no newer syntax is its only fault.
 
-    Newer syntax is rewritten in a form that all versions have. If the cell then compiles, nothing else was wrong with
-    it. Example: `f"{row["x"]}"` compiles from Python 3.12 on; rewritten as `""` it compiles in every version.
+    source: a cell that does not compile in the running version. Its newer syntax is rewritten in a form that all
+    versions have. If the cell then compiles, nothing else was wrong with it. Example: `f"{row["x"]}"` compiles from
+    Python 3.12 on; rewritten as `""` it compiles in every version.
     """
     try:
         rewriting = _Rewriting(source)
@@ -127,9 +128,9 @@ class _Rewriting:
         """Python versions that introduced the rewritten syntax."""
 
     def strings(self, closing: str = "") -> str:
-        """Return the code from here on, with its f-strings and t-strings empty.
+        """Return the code from the current position on, with empty strings instead of its f-strings and t-strings.
 
-        closing: characters that end the code if no bracket is open.
+        closing: stop at any of these characters if no bracket is open; by default at the end of the cell.
         """
         parts, brackets = list[str](), list[str]()
         while self._at < len(self._source):
@@ -178,7 +179,7 @@ class _Rewriting:
         return '""'
 
     def _field(self) -> None:
-        """Skip a field such as `{value!r:>{width}}`, whose values must be Python."""
+        """Skip a field of an f-string, such as `{value!r:>{width}}`; raises ValueError if its values are not Python."""
         self._at += 1
         value = self.strings("!:}=").strip()
         while self._source[self._at] == "=":  # in `==`, in `<=` or for debugging

@@ -1,8 +1,8 @@
-"""Runs a notebook's cells as Jupyter would, without a kernel: in IPython's shell, which prints and stores nothing.
+"""Run a notebook's cells as Jupyter would, but without a kernel: in an IPython shell that prints and stores nothing.
 
-A copy of the notebook's namespace is taken when an exercise's check cell has run. A later cell may give a name another
-meaning: `nn = 5`, `%reset -f`. Functions look up their global names in the namespace itself, so the copy's contents are
-put back there before the exercise is tested.
+When an exercise's check cell has run, the notebook's namespace is copied, because a later cell may change it: `nn = 5`,
+`%reset -f`. Functions look up their global names in the namespace itself, so the copy's contents are put back there
+before the exercise is tested.
 """
 
 import atexit
@@ -30,7 +30,10 @@ from .global_state import FreshState, Nowhere, forget_absent_devices
 
 _ABSENT = object()
 _MOST_THINGS = 2_000
-"""Limit for the functions, classes and other parts of an answer and its callees: far more than anyone writes."""
+"""Most functions, classes and other parts of an answer that are inspected, including what it calls.
+
+Real answers have far fewer.
+"""
 _NOTEBOOK = "__main__"
 _HOLDERS: dict[type, tuple[str, ...]] = {
     MethodType: ("__func__",),
@@ -47,11 +50,11 @@ Names = dict[str, Any]
 MAX_OUTPUT = 10_000
 _VERSION = "{}.{}".format(*sys.version_info)
 _TIMEIT_OPTIONS = re.compile(r"\s*(?:-(?:[nrpv]\s*\d+|[tcqo]+)\s+)*")
-HistoryManager.enabled = False  # its thread and its file have no place in a worker
+HistoryManager.enabled = False  # it would start a thread and write a file
 
 
 class Snapshots:
-    """The namespace, its copies, and which cells changed what answers reach."""
+    """Copies of a notebook's namespace, and the cells that later changed names used by an answer."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -62,11 +65,11 @@ class Snapshots:
 
     @property
     def has_changes(self) -> bool:
-        """Return whether any cell changed a name that an answer above it reaches."""
+        """Return whether any cell changed a name that an answer in an earlier cell uses."""
         return bool(self._changed_by)
 
     def take(self, exercises: Sequence[str]) -> None:
-        """Copy the namespace as the exercises' check cells, which have just run, leave it."""
+        """Copy the namespace just after the check cells of these exercises have run."""
         copy = dict(self._names)
         for exercise in exercises:
             self._copies[exercise] = copy
@@ -74,7 +77,7 @@ class Snapshots:
                 self._watched.setdefault(name, copy.get(name, _ABSENT))
 
     def note_changes(self, cell: str) -> None:
-        """Note the names that a cell, which has just run, gave another value or took away."""
+        """Record the names that a cell, which has just run, has rebound or deleted."""
         for name, value in self._watched.items():
             now = self._names.get(name, _ABSENT)
             if now is not value:
@@ -82,7 +85,7 @@ class Snapshots:
                 self._changed_by[name] = cell
 
     def put_back(self, exercise: str | None) -> None:
-        """Give the namespace its contents at the exercise's check; at the end if there is no exercise, or no check."""
+        """Restore the namespace as it was at the exercise's check cell; without one, as at the notebook's end."""
         if self._end is None:
             self._end = dict(self._names)
         contents = self._end if exercise is None else self._copies.get(exercise, self._end)
@@ -91,9 +94,9 @@ class Snapshots:
         self._names.update(contents)
 
     def changes(self, exercise: str) -> list[tuple[str, str]]:
-        """Return the names that the answer reached at its check and that differ at the end.
+        """Return the names that the answer uses and whose value at its check cell differs from that at the end.
 
-        Each comes with the cell that changed it.
+        Each name comes with the cell that changed it.
         """
         copy = self._copies.get(exercise)
         if copy is None:
@@ -105,7 +108,10 @@ class Snapshots:
 
 
 def _reached(start: str, names: Names, names_in: Callable[[CodeType], Iterable[str]]) -> set[str]:
-    """Return the global names that a function or class uses, directly and through others of the notebook."""
+    """Return the global names that a function or class uses, directly or through others that the notebook defines.
+
+    start: its name. names: the namespace. names_in: returns the names in a code object.
+    """
     reached, waiting, seen = {start}, [start], set[int]()
     while waiting and len(seen) < _MOST_THINGS:
         for code in _codes(names.get(waiting.pop()), seen):
@@ -116,7 +122,10 @@ def _reached(start: str, names: Names, names_in: Callable[[CodeType], Iterable[s
 
 
 def _codes(thing: Any, seen: set[int]) -> Iterator[CodeType]:
-    """Yield the code of a function, class or instance of the notebook, and of its parts, unless it is in `seen`."""
+    """Yield the code objects of a function, class or instance of the notebook, and of its parts.
+
+    seen: the ids of objects already inspected, which are left out; the new ones are added.
+    """
     things = [thing]
     while things and len(seen) < _MOST_THINGS:
         thing = things.pop()
@@ -153,7 +162,7 @@ def _global_names(code: CodeType) -> Iterable[str]:
 
 
 class _CellCompiler(CachingCompiler):
-    """Names each cell's code after the cell, so that an error can name it."""
+    """IPython's compiler, except that the file name of a cell's code is the cell's name, for messages about errors."""
 
     cell = ""
 
@@ -162,7 +171,7 @@ class _CellCompiler(CachingCompiler):
 
 
 def is_plain(cell: str) -> bool:
-    """Return whether IPython, which inspects each token of a cell, would change nothing in it."""
+    """Return whether a cell is plain Python, which IPython would leave unchanged after inspecting each token."""
     is_pasted_or_completed = "In [" in cell or "\n" not in cell.strip()
     return not is_pasted_or_completed and compiles(cell)
 
@@ -185,7 +194,7 @@ class NotebookShell(InteractiveShell):
         ]
 
     def transform_cell(self, raw_cell: str) -> str:
-        """Keep the empty lines at the top, which IPython removes: messages to students count lines."""
+        """Turn a cell into plain Python as IPython does, but keep empty lines at its top, so that line numbers hold."""
         if is_plain(raw_cell) and self._transforms() == self._usual_transforms:
             return raw_cell if raw_cell.endswith("\n") else raw_cell + "\n"
         above = raw_cell[: len(raw_cell) - len(raw_cell.lstrip())].count("\n")
@@ -201,15 +210,15 @@ class NotebookShell(InteractiveShell):
     system_raw = system_piped = system
 
     def getoutput(self, cmd: str, split: bool = True, depth: int = 0) -> Any:
-        """Return no output, for `files = !ls`."""
+        """Return empty output for commands such as `files = !ls`."""
         return [] if split else ""
 
     def run_line_magic(self, magic_name: str, line: str, _stack_depth: int = 1) -> Any:
-        """Run a line magic; if it is unknown here or fails, the rest of its cell still runs."""
+        """Run a line magic; if it is unknown or fails, the rest of its cell still runs."""
         if magic_name in DEBUGGERS:
             return None
         try:
-            if magic_name == "timeit":  # once is enough, and takes no seconds
+            if magic_name == "timeit":  # run only once, to save time
                 return exec(self.transform_cell(_TIMEIT_OPTIONS.sub("", line, count=1)), self.user_ns)
             return super().run_line_magic(magic_name, line, _stack_depth=_stack_depth + 1)
         except Exception:
@@ -217,7 +226,10 @@ class NotebookShell(InteractiveShell):
             return None
 
     def run_cell_magic(self, magic_name: str, line: str, cell: str) -> Any:
-        """Run the cell below `%%time`, `%%capture` and `%%debug`; once below `%%timeit`; not below other magics."""
+        """Run the cell below a magic of `RUNNING` (with `%%timeit`, once), or write it with `%%writefile`.
+
+        Below any other magic, the cell is not run.
+        """
         if magic_name in (*DEBUGGERS, "timeit"):
             statement = _TIMEIT_OPTIONS.sub("", line + "\n", count=1) if magic_name == "timeit" else line
             return exec(self.transform_cell(f"{statement}\n{cell}"), self.user_ns)
@@ -230,14 +242,14 @@ class NotebookShell(InteractiveShell):
         """Start no event loop for `%matplotlib inline`."""
 
     def showtraceback(self, *args: Any, **kwargs: Any) -> None:
-        """Print nothing: an error is reported as data, and a printed traceback takes longer than most cells."""
+        """Print nothing: the error is reported as data, and printing a traceback takes longer than most cells."""
 
     def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
-        """Print nothing, as `showtraceback`."""
+        """Print nothing, like `showtraceback`."""
 
 
 class CappedText(Nowhere):
-    """Keeps the first `MAX_OUTPUT` characters that are written, so that endless output does not fill the memory."""
+    """A stream that keeps only the first `MAX_OUTPUT` characters, so that endless output does not fill the memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -256,7 +268,7 @@ class CappedText(Nowhere):
 
 
 class CellOutcome(NamedTuple):
-    """The output and the error of one cell."""
+    """The printed output of one cell, and its error or None."""
 
     printed: str
     error: Raised | None
@@ -266,7 +278,10 @@ class Notebook:
     """The namespace in which a notebook's cells run one after another."""
 
     def __init__(self, check: str) -> None:
-        """check: the module that notebooks import it from; its functions do nothing here."""
+        """Create an empty namespace.
+
+        check: name of the module from which notebooks import the student check; its functions do nothing in a worker.
+        """
         stub = types.ModuleType(check)
         for name in ("check", "draw", "explain", "guess", "hint", "show"):
             stub.__dict__[name] = lambda *args, **kwargs: None
@@ -281,9 +296,9 @@ class Notebook:
         self._wrong: Mapping[str, PackedFunction] = {}
 
     def settle(self, device: torch.device, wrong: Mapping[str, PackedFunction] | None = None) -> None:
-        """Prepare the worker's process: the event loop for `await` in a cell, and the state of global switches.
+        """Prepare the worker's process: create the event loop for `await` in cells, and reset the global switches.
 
-        device: of the exercises' tensors. wrong: the functions that `buggy` calls, by name.
+        device: for the exercises' tensors. wrong: the functions that `buggy` returns, by name.
         """
         get_asyncio_loop()
         self._wrong = wrong or {}
@@ -291,15 +306,15 @@ class Notebook:
         self._fresh_state.reset()
 
     def begin_exercise(self, as_checked: str | None) -> None:
-        """Restore everything that cells changed, before the first call of an exercise.
+        """Restore the global switches and the namespace that cells may have changed, before an exercise's first call.
 
-        as_checked: the exercise whose check cell determines the contents of the namespace; None for the final contents.
+        as_checked: restore the namespace as it was at this exercise's check cell; if None, as at the notebook's end.
         """
         self._fresh_state.reset()
         self.snapshots.put_back(as_checked)
 
     def _buggy(self, name: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Return a wrong function, which a notebook may call to find a counterexample."""
+        """Return a wrong function by name, for counterexample exercises; a function that does nothing if unknown."""
         function = self._wrong.get(name) if isinstance(name, str) else None
         return unpacked_function(name, function) if function else lambda *args, **kwargs: None
 
@@ -311,17 +326,17 @@ class Notebook:
     def run(self, cell: str, source: str) -> CellOutcome:
         """Run one cell; an exception is part of the outcome, as it is in Jupyter."""
         if not source.strip(" \t\n"):
-            return CellOutcome("", None)  # IPython takes its time over each empty line
+            return CellOutcome("", None)  # IPython is slow with empty lines
         self._deferred.run_before(source, self._shell.transform_cell)
         return self._run(cell, source)
 
     def defer(self, cell: str, source: str) -> None:
-        """Run one of the course's cells, which only shows something, once another cell uses a name that it defines."""
+        """Run a cell of the course that only displays something, but not before another cell uses a name it defines."""
         self._deferred.defer(cell, source)
 
     def _run(self, cell: str, source: str) -> CellOutcome:
         self._shell.compile.cell = cell
-        self._shell.user_ns = self._names  # a cell may have put another in its place
+        self._shell.user_ns = self._names  # a cell may have replaced it
         printed = CappedText()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
             result = self._shell.run_cell(source, store_history=False)

@@ -1,9 +1,9 @@
-"""The fork server: imports what notebooks use once, then forks a worker for each submission.
+"""The fork server: imports the libraries that notebooks use once, then forks a worker for each submission.
 
-It runs none of the student's code itself and starts no thread, because a forked child of a process with a running
-thread pool may hang. The trusted side sends it `protocol.Job` and `protocol.End` over a control connection.
+It never runs a student's code. It starts no thread, because a forked child of a process with a running thread pool may
+hang. The trusted side sends it `protocol.Job` and `protocol.End` over a control connection.
 
-Before the first fork it does all that is slow the first time, so that no worker has to repeat it.
+Before the first fork it does everything that is slow only the first time, so that no worker has to do it.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ from .protocol import End, Ending, Job
 from .request_loop import Service
 
 _REPETITIONS = 30
-"""Python makes code faster that has run a few times, and workers inherit that."""
+"""Number of practice runs: Python makes code faster that has run a few times, and forked workers inherit that."""
 
 _CELL = """
 # A function, of which nothing stays.
@@ -59,9 +59,9 @@ _KILOBYTE = 1024
 
 
 class LazyModule:
-    """Delays the import of a module, in this process and those it forks, until one of its names is used.
+    """Delays the import of a module, in this process and those it forks, until one of the module's names is used.
 
-    Few notebooks that are graded alone draw a plot.
+    For matplotlib: if only one notebook is graded, it rarely draws a plot.
     """
 
     def __init__(self, name: str) -> None:
@@ -69,22 +69,23 @@ class LazyModule:
         sys.meta_path.insert(0, self)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the module's usual spec with a loader that waits; None for other modules."""
+        """Return the module's usual spec with a lazy loader; None for other modules."""
         spec = PathFinder.find_spec(name, path, target) if name == self._name else None
         if spec is not None and spec.loader is not None:
             spec.loader = LazyLoader(spec.loader)
         return spec
 
     def load(self) -> ModuleType:
-        """Import the module as usual."""
+        """Stop delaying, import the module and return it."""
         sys.meta_path.remove(self)
         return importlib.import_module(self._name)
 
 
 def prepare_for_one(notebook: Notebook, *, cuda: bool) -> None:
-    """Do once what is slow the first time, for example a gradient, which imports a thousand modules.
+    """Do everything that is slow only the first time, before the first worker is forked.
 
-    cuda: compute no gradient. It would start CUDA and a thread for each GPU, neither of which works in a fork.
+    For example, the first gradient imports a thousand modules. cuda: compute no gradient, because that would start CUDA
+    and a thread for each GPU, and neither works in a fork.
     """
     global_state.ignore_breakpoints()
     notebook.run("", "pass")
@@ -99,9 +100,9 @@ def prepare_for_one(notebook: Notebook, *, cuda: bool) -> None:
 
 
 def prepare_for_many(plots: LazyModule, notebook: Notebook, *, cuda: bool) -> None:
-    """Import what draws, and draw once; run cells and answer requests as a worker does.
+    """Make later workers fast, before the second one is forked: draw a plot, run cells and answer requests.
 
-    cuda: as in `prepare_for_one`.
+    plots: the plotting module, still to be imported. cuda: as in `prepare_for_one`.
     """
     gc.disable()
     with contextlib.redirect_stderr(io.StringIO()):  # matplotlib warns that it cannot store a list of fonts
@@ -122,7 +123,7 @@ def prepare_for_many(plots: LazyModule, notebook: Notebook, *, cuda: bool) -> No
 
 
 def _answer(service: Service, operations: Sequence[Operation[Any]]) -> None:
-    """Send operations to a service in this process, and receive the answers, as over a worker's connection."""
+    """Let a service in this process answer operations over a connection, as a worker does, and discard the answers."""
     near, far = socket.socketpair()
     with near, far:
         for operation in operations:
@@ -133,7 +134,10 @@ def _answer(service: Service, operations: Sequence[Operation[Any]]) -> None:
 
 
 def main(control_fd: int, terms: Terms, check: str) -> None:
-    """Serve the control connection until the trusted side closes it. check: the module with the notebooks' check."""
+    """Run the fork server until the trusted side closes the control connection.
+
+    control_fd: its descriptor. check: name of the module from which notebooks import the student check.
+    """
     control = socket.socket(fileno=control_fd)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trusted side, which then hangs up
     torch.set_num_threads(1)  # before any operator runs
@@ -154,7 +158,7 @@ def main(control_fd: int, terms: Terms, check: str) -> None:
         gc.enable()
         protocol.send(control, {"enforced": confinement.enforced})
         _Workers(control, notebook, confinement, plots).serve()
-    os._exit(0)  # to take torch apart would take half a second, and nothing is left to do
+    os._exit(0)  # a normal exit would spend half a second on torch's clean-up
 
 
 class _Workers:
@@ -189,7 +193,7 @@ class _Workers:
     def _fork(self, connection_fd: int, job: Job) -> int:
         terms = self._confinement.terms
         assert terms.scratch is not None
-        process.keep_to_processor(job.core)  # the worker inherits that, and finds the caches warm
+        process.keep_to_processor(job.core)  # the worker inherits that, and the caches are warm
         if self._plots is not None and not job.is_first:
             prepare_for_many(self._plots, self._notebook, cuda=terms.cuda)
             self._plots = None
@@ -211,14 +215,14 @@ class _Workers:
             os._exit(0)
 
     def _watch(self) -> None:
-        """Kill a worker that fills the disk; the trusted side notices as with any other crash."""
+        """Kill each worker whose files exceed a limit; the trusted side notices it like any other crash."""
         for pid, folder in self._folders.items():
             if pid not in self._excess and (excess := scratch.find_excess(folder, pid, self._most_bytes[pid])):
                 self._excess[pid] = excess
                 os.kill(pid, signal.SIGKILL)
 
     def _end(self, request: End) -> Ending:
-        """End a worker and what it started, and delete its scratch folder; return what had ended it."""
+        """End a worker and its child processes, and delete its scratch folder; return what had ended it before."""
         ending = _kill(request)
         ending.excess = self._excess.pop(request.pid, "")
         folder = self._folders.pop(request.pid)
@@ -228,7 +232,7 @@ class _Workers:
         return ending
 
     def _end_orphans(self) -> None:
-        """Kill what a worker left running outside its group: children of this process, or their children."""
+        """Kill processes that a worker started outside its process group and that still run."""
         if os.getpid() == 1:  # in a process namespace of its own, without /proc
             if not self._folders:
                 with contextlib.suppress(ProcessLookupError):

@@ -1,7 +1,7 @@
-"""The global switches of Python and its libraries, which notebooks change and which no exercise is about.
+"""Reset the global switches of Python and its libraries, such as the default dtype, which a notebook may have changed.
 
-Each switch is overwritten before a student's functions are tested. None is queried first, because a query may raise an
-exception: PyTorch's query of the default device does so if that is a device which this machine lacks.
+Each switch is overwritten before a student's functions are tested. Its value is not read first, because reading may
+raise an exception. For example, PyTorch raises one for a default device that this machine lacks.
 """
 
 import bdb
@@ -29,7 +29,7 @@ from torch.nn.modules import module
 
 from ...core.bench import seed_generators
 
-# Bound before any cell can put something else in its place.
+# Bound before any cell can replace them.
 _c: Any = torch._C
 _contexts: Any = torch._GLOBAL_DEVICE_CONTEXT
 _numpy: Any = np.random
@@ -64,7 +64,7 @@ _SWITCHES: list[_Overwriting] = [
     (sys.setprofile, (None,)),
     (sys.setrecursionlimit, (sys.getrecursionlimit(),)),
 ]
-"""Overwritten before each call, because answers may change them too."""
+"""Functions and arguments that reset switches before each call, because an earlier call may have changed them."""
 _OTHER_SWITCHES: list[_Overwriting] = [
     (_c._autograd._saved_tensors_hooks_enable, ()),
     (_c._set_multithreading_enabled, (True,)),
@@ -92,10 +92,10 @@ _OTHER_SWITCHES: list[_Overwriting] = [
     (dict.__setitem__, (matplotlib.rcParams, "backend", _BACKEND)),
     *((signal.setitimer, (timer, 0)) for timer in _TIMERS),
 ]
-"""Overwritten before the first call of an exercise."""
+"""Functions and arguments that reset further switches before the first call of an exercise."""
 
 _entered: list[torch.inference_mode] = []
-"""Inference mode ends only within another one, which lasts as long as its object lives."""
+"""Contexts that switch inference mode off; each lasts as long as its object exists."""
 
 
 class Nowhere(io.TextIOBase):
@@ -120,7 +120,7 @@ class Nowhere(io.TextIOBase):
 
 
 def restore() -> None:
-    """Overwrite, before a call, the switches that an answer itself may have changed."""
+    """Reset, before a call, the switches that an earlier call of a student's function may have changed."""
     if torch.is_inference_mode_enabled():
         _entered.append(torch.inference_mode(mode=False))
         _entered[-1].__enter__()
@@ -130,15 +130,15 @@ def restore() -> None:
 
 
 class FreshState:
-    """All global switches as a fresh notebook has them."""
+    """The state of all global switches in a fresh notebook."""
 
     def __init__(self, device: torch.device) -> None:
-        """device: of the exercises' tensors. The environment variables are remembered as they are now."""
+        """Store the environment variables as they are now. device: for the exercises' tensors."""
         self._device = device
         self._variables = dict(_environment)
 
     def reset(self) -> None:
-        """Overwrite all switches before the first call of an exercise, and seed the generators."""
+        """Reset all switches and seed the random generators, before the first call of an exercise."""
         restore()
         for overwrite, arguments in _OTHER_SWITCHES:
             overwrite(*arguments)
@@ -157,9 +157,9 @@ class FreshState:
 
 
 def forget_absent_devices() -> None:
-    """Undo, after a cell, a default device that this machine lacks, and a matplotlib backend that needs a display.
+    """Undo a cell's choice of a default device that this machine lacks, or of a matplotlib backend with a display.
 
-    Later cells then run.
+    Without that, later cells would fail.
     """
     try:
         _empty(0)

@@ -1,8 +1,8 @@
-"""The wire between the trusted and the untrusted side: data only, never pickle, with limited sizes.
+"""The protocol between trusted and untrusted processes: messages of data only, never pickle, with limited sizes.
 
-A frame is two little-endian 32-bit lengths, a JSON header of the first length and a safetensors payload of the second.
-`core.packing` defines how values appear in the header. Both sides use this module; each checks what it receives before
-it uses it.
+A message is one frame: two little-endian 32-bit lengths, a JSON header of the first length and a safetensors payload of
+the second. `core.packing` defines how values appear in the header. Both sides use this module, and check what they
+receive before they use it.
 """
 
 import json
@@ -24,27 +24,30 @@ from ..confine.scratch import Excess
 
 MAX_HEADER_BYTES = 1 << 20
 MAX_PAYLOAD_BYTES = MAX_TENSOR_BYTES + MAX_HEADER_BYTES
-"""The tensors, and safetensors' list of them."""
+"""Limit for the tensors and safetensors' list of them."""
 
 _LENGTHS = struct.Struct("<II")
 
 
 class Job(msgspec.Struct, tag="fork"):
-    """A request to the fork server: fork a worker for one submission. A descriptor of its connection follows."""
+    """A request to the fork server: fork a worker for one submission.
+
+    The descriptor of the worker's end of its connection follows on the control connection.
+    """
 
     device: str
     limits: WorkerLimits
     scratch_bytes: int
     core: int | None
-    """The processor to keep to."""
+    """Number of the processor that the worker stays on; None lets the system choose."""
     wrong: dict[str, PackedFunction] = {}
-    """The functions that the unit's counterexample exercises are about, by name."""
+    """The wrong functions of the unit's counterexample exercises, by name."""
     spare_memory: int = 0
-    """Bytes of address space for the notebook beyond what its imports take; 0 for the usual limit only."""
+    """Bytes of address space for the notebook in addition to what its imports take; 0 for the usual limit only."""
     imports: Sequence[str] = ()
     """Installed modules to import before `spare_memory` is counted."""
     is_first: bool = True
-    """False once there have been workers, so that it is worth preparing for more."""
+    """True for the fork server's first worker. Before the second, the fork server prepares itself for many."""
 
 
 class End(msgspec.Struct, tag="end"):
@@ -52,31 +55,31 @@ class End(msgspec.Struct, tag="end"):
 
     pid: int
     hung_up: bool
-    """True if the worker has closed its connection, so that it is given a moment to end by itself."""
+    """True if the worker has closed its connection; the fork server then waits a moment for it to end by itself."""
 
 
 class Ending(msgspec.Struct):
-    """Reason for which a worker ended before the fork server did."""
+    """Reason why a worker had ended when the fork server was about to end it."""
 
     ended_by: int = 0
-    """The signal; 0 if the worker was not ended by a signal."""
+    """Number of the signal that ended the worker; 0 if none did."""
     was_running: bool = False
-    """True if nothing had ended it."""
+    """True if the worker was still running."""
     most_memory: int = 0
-    """The most bytes of memory that it had; 0 if it was running."""
+    """The worker's peak memory in bytes; 0 if it was still running."""
     excess: Excess = ""
-    """The limit on its files that it exceeded, and was ended for."""
+    """The limit on files for which the fork server killed the worker; empty if there was none."""
 
 
 class Frame(NamedTuple):
-    """One message as bytes: JSON, and tensors in safetensors' form."""
+    """One message as bytes: the JSON header, and the tensors in safetensors' format."""
 
     head: bytes
     payload: bytes
 
 
 class _Entry(msgspec.Struct):
-    """One entry of safetensors' own list of tensors; other fields are not needed here."""
+    """One entry of safetensors' list of tensors, without the fields that are not used."""
 
     shape: list[int]
 
@@ -95,17 +98,17 @@ def send_frame(connection: socket.socket, frame: Frame) -> None:
 
 
 def encode_header(header: object) -> bytes:
-    """Encode a header as JSON, whatever a student's strings contain."""
+    """Encode a header as JSON. Accepts any characters in a student's strings."""
     try:
         return msgspec.json.encode(header)
     except (UnicodeEncodeError, TypeError):
-        # Python's strings may hold a lone surrogate, which neither JSON nor a gradebook can store. A string may also be
-        # of a class of the student's.
+        # Python's strings may hold a lone surrogate, which neither JSON nor a gradebook can store. A string may also
+        # belong to a class that the student defined.
         return json.dumps(header, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def encode_tensors(tensors: Tensors | None) -> bytes:
-    """Encode contiguous tensors on the CPU; `safetensors.torch.save` spends ten times as long on checking that."""
+    """Encode contiguous CPU tensors in safetensors' format; `safetensors.torch.save` takes ten times as long."""
     if not tensors:
         return b""
     specs = {
@@ -126,10 +129,9 @@ def receive(connection: socket.socket, deadline: float | None = None, form: Any 
 
 
 def receive_frame(connection: socket.socket, deadline: float | None = None) -> Frame:
-    """Receive one frame; its lengths are checked before anything is read into memory.
+    """Receive one frame, after a check of its lengths. Raises ProtocolError, OSError and TimeoutError.
 
-    deadline: time.monotonic() by which the whole frame must be there, however steadily bytes arrive. Raises
-    ProtocolError, OSError and TimeoutError.
+    deadline: the `time.monotonic()` by which the whole frame must have arrived.
     """
     try:
         head_size, payload_size = _LENGTHS.unpack(read_exactly(connection, _LENGTHS.size, deadline))
@@ -142,19 +144,19 @@ def receive_frame(connection: socket.socket, deadline: float | None = None) -> F
 
 
 def read_frame(frame: Frame, form: Any = dict) -> tuple[Any, Tensors]:
-    """Return the header and the tensors of a frame; raises ProtocolError.
+    """Decode a frame and return its header and its tensors; raises ProtocolError.
 
     form: the type of the header. For a header from a student's process it must be a Struct, because a dict would hash
     keys that the student chose.
     """
     try:
         return msgspec.json.decode(frame.head, type=form), _tensors(frame.payload) if frame.payload else {}
-    except Exception as error:  # whatever a forged shape or number makes of the parsers
+    except Exception as error:  # a forged shape or number may raise anything in the parsers
         raise ProtocolError("a message does not follow the protocol") from error
 
 
 def _tensors(payload: bytes) -> Tensors:
-    """Return the tensors of a payload. Its list is checked first: a million empty tensors take 15 seconds to load."""
+    """Decode a payload's tensors. Their number is checked first: a million empty tensors take 15 seconds to load."""
     size = int.from_bytes(payload[:8], "little")
     if size > MAX_HEADER_BYTES:
         raise ProtocolError("a list of tensors is larger than the protocol allows")

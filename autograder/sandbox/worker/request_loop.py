@@ -1,4 +1,4 @@
-"""One worker: runs one notebook's cells, then answers requests about what they defined, until it is killed."""
+"""The main loop of one worker: runs one notebook's cells, then executes operations on the names that they defined."""
 
 import contextlib
 import importlib
@@ -25,21 +25,22 @@ from .protocol import Job
 
 COMPILER = "torch._dynamo"
 
-# Bound before any cell can put something else in its place.
+# Bound before any cell can replace it.
 _synchronize = torch.cuda.synchronize
 
 Answer = tuple[dict[str, Any], Tensors]
 
 _MOST_CHANGES = 5
-"""Limit for the changed names that are reported for an exercise."""
+"""Most changed names that are reported for an exercise."""
 
 
 def work(
     connection: socket.socket, job: Job, scratch: str, fork_server: int, notebook: Notebook, confinement: Confinement
 ) -> None:
-    """Serve one submission in an unused notebook; return when the trusted side hangs up.
+    """Confine this process, and answer the requests for one submission until the trusted side closes the connection.
 
-    scratch: the worker's folder. fork_server: the id of the process that forked this one.
+    scratch: the worker's scratch folder. fork_server: the id of the process that forked this one. notebook: an unused
+    one.
     """
     _settle(job, scratch, fork_server)
     notebook.settle(torch.device(job.device), job.wrong)
@@ -64,12 +65,12 @@ def work(
             protocol.send(connection, {**number, **answer}, payload)
         except OSError:
             return
-        except Exception as error:  # a kind of tensor that cannot be written, or what the student put in its place
+        except Exception as error:  # a tensor that cannot be encoded, or an object that replaced one
             protocol.send(connection, {"fault": _fault(raised(error)), **number})
 
 
 def _settle(job: Job, scratch: str, fork_server: int) -> None:
-    """Give the worker its own process group and folder, no terminal, and a limit on the GPU's memory."""
+    """Give this process its own session and folder, no terminal, and a limit on the GPU's memory."""
     os.setsid()
     if sys.platform == "linux":  # or a worker that sleeps outlives a fork server that is killed
         process.end_with_parent()
@@ -89,7 +90,7 @@ def _settle(job: Job, scratch: str, fork_server: int) -> None:
 
 
 def _limit_memory(job: Job) -> None:
-    """Limit the memory before any code of the student's runs, so that it cannot reserve some for later."""
+    """Import the job's modules and then limit this process's memory, before any student's code can reserve some."""
     for module in job.imports:
         with contextlib.suppress(Exception):  # the cell that imports the module fails as well, and says so
             importlib.import_module(module)
@@ -99,7 +100,7 @@ def _limit_memory(job: Job) -> None:
 
 
 def _is_lost(device: str) -> bool:
-    """Return whether the GPU computes nothing more for this process, as after an index out of range."""
+    """Return whether this process can no longer compute on its GPU, for example after an index out of range."""
     if device == "cpu":
         return False
     try:
@@ -110,14 +111,14 @@ def _is_lost(device: str) -> bool:
 
 
 class Service:
-    """Answers requests: runs the notebook's cells, and carries out operations on the bench."""
+    """Answers a worker's requests: runs the notebook's cells, and executes operations on the bench."""
 
     def __init__(self, notebook: Notebook, bench: Bench) -> None:
         self._notebook = notebook
         self._bench = bench
 
     def answer(self, header: dict[str, Any], tensors: Tensors) -> Answer:
-        """Answer one request; a fault of the student's code is an answer too."""
+        """Answer one request; an error in the student's code is returned as an answer."""
         try:
             match header["operation"]:
                 case "cell":
