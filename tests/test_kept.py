@@ -41,7 +41,7 @@ import json, os, sys
 from pathlib import Path
 import torch
 from autograder.catalogue import build_cache
-from autograder.course import digests
+from autograder.course import content
 
 for change in json.loads(sys.argv[1]):
     if os.fork():
@@ -50,7 +50,7 @@ for change in json.loads(sys.argv[1]):
     path = Path(change)
     before = path.read_bytes() if path.is_file() else None
     if change == "the engine":
-        digests.engine_digest = lambda: "another"
+        content.engine_digest = lambda: "another"
     elif change == "another torch":
         torch.__version__ = "0"
     elif change != "nothing":
