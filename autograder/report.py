@@ -225,7 +225,7 @@ class Report(msgspec.Struct, frozen=True):
     submission: str = ""
     """SHA-256 of the submitted file; empty if there is none."""
     kit: str = ""
-    """SHA-256 of everything that affects a score in this unit: see `course.digests`."""
+    """SHA-256 of everything that affects a score in this unit: see `course.content`."""
     torch: str = ""
     """Version of torch that the hidden tests ran with."""
     cases: str = ""

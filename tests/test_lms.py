@@ -21,11 +21,10 @@ from autograder.gradebook import marks, roster
 from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.roster import BadRoster, class_list
 from autograder.gradebook.spreadsheet import as_csv, number, rounded, text, value
-from autograder.lms import grade_tables, import_submissions
-from autograder.lms.feedback_zip import pack
+from autograder.lms import grade_tables, zip_files
 from autograder.lms.grade_tables import NoTable, marked_class
-from autograder.lms.import_submissions import import_zip
 from autograder.lms.roster_match import layout, readings
+from autograder.lms.zip_files import import_zip, pack_feedback
 
 from .recorded_class import UNIT, RecordedClass, hand_in, notebook, opened_gradebook
 
@@ -313,8 +312,8 @@ def test_a_zip_file_of_canvas_is_imported_and_feedback_packed_for_it(root, tmp_p
         book.db.commit()
     (of_unit,) = marks.of_units(root, [UNIT])
     assert of_unit.marks["ada"] == unit.marks["ada"]
-    packed = pack(
-        tmp_path / "feedback.zip", course_directory(root), of_unit, import_submissions.read_origins(root, UNIT)
+    packed = pack_feedback(
+        tmp_path / "feedback.zip", course_directory(root), of_unit, zip_files.read_origins(root, UNIT)
     )
     assert (packed.packed, packed.without_page, packed.outdated) == (["ada", "bo"], ["cy"], ["bo"])
     with zipfile.ZipFile(tmp_path / "feedback.zip") as file:
@@ -338,11 +337,11 @@ def test_a_zip_file_of_moodle_is_imported_and_feedback_packed_for_it(root, tmp_p
     assert list(done.replaced) == ["ada"]
     assert submitted(root)[f"ada/{UNIT}/{UNIT}.ipynb"] == b"ada's"
     assert len(done.left_out) == 3
-    packed = pack(
+    packed = pack_feedback(
         tmp_path / "f.zip",
         course_directory(root),
         marks.of_units(root, [UNIT])[0],
-        import_submissions.read_origins(root, UNIT),
+        zip_files.read_origins(root, UNIT),
     )
     assert (packed.packed, packed.without_origin) == (["ada"], ["bo"])
     with zipfile.ZipFile(tmp_path / "f.zip") as file:

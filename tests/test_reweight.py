@@ -215,7 +215,7 @@ def agrees_with_model(root, result, rules, tests, by_hand):
 
 def paragraphs(root, student):
     page = BeautifulSoup(feedback_page(root, student).read_text(), "html.parser")
-    return [p.text for p in page.select(".panel-heading.top p.reweighted")]
+    return [p.text for p in page.select("header.top p.reweighted")]
 
 
 @pytest.mark.parametrize("kind", ["drop", "give_full", "points"])

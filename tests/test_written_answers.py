@@ -6,7 +6,7 @@ import pytest
 
 from autograder import course
 from autograder.course import notebook
-from autograder.course.written_answers import written_answers
+from autograder.course.cells import written_answers
 from autograder.gradebook.clean_notebook import clean
 
 from .typed import solved

@@ -1,6 +1,6 @@
 """Submissions of a class: which of a student's files is the notebook, its content, and its time stamp.
 
-The folder of submissions is opened once, and everything in it is opened from there: see `course.submitted_folder`.
+The folder of submissions is opened once, and everything in it is opened from there: see `course.submitted_files`.
 """
 
 import errno

@@ -14,7 +14,7 @@ from .options import STANDARD_OUTPUT, Course, IdColumn, RosterFile, Section, Uni
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..gradebook.roster import Roster
     from ..lms.grade_tables import MarkedClass, Table
-    from ..lms.import_submissions import Imported
+    from ..lms.zip_files import Imported
 
 
 def import_(
@@ -32,7 +32,7 @@ def import_(
     from ..gradebook.course_directory import CourseProblem, course_directory
     from ..gradebook.course_lock import course_lock
     from ..gradebook.roster import class_list
-    from ..lms.import_submissions import import_zip
+    from ..lms.zip_files import import_zip
 
     course.unit(unit)
     root = class_folder(course_folder).resolve()
@@ -149,22 +149,22 @@ def feedback_zip(
     """Pack the feedback pages for Canvas or Moodle, whichever the submissions were imported from."""
     from ..gradebook import marks
     from ..gradebook.course_directory import course_directory
-    from ..lms import import_submissions
-    from ..lms.feedback_zip import pack
+    from ..lms import zip_files
+    from ..lms.zip_files import pack_feedback
 
     root = class_folder(course_folder).resolve()
     result_files.reject_standard_output(output, "Name a file.")
     if output:
         result_files.check(output)
     (of_unit,) = marks.of_units(root, [unit])
-    origins = import_submissions.read_origins(root, unit)
+    origins = zip_files.read_origins(root, unit)
     if not origins:
         fail(
             f"No submissions of {unit} were imported, so Canvas's or Moodle's names for them are not known: "
             f"`autograder import {unit} ZIP` comes first."
         )
     output = output or root / "feedback" / f"{unit}.zip"
-    pages = pack(output, course_directory(root), of_unit, origins)
+    pages = pack_feedback(output, course_directory(root), of_unit, origins)
     if pages.packed:
         platforms = " and ".join(sorted({origins[student].platform for student in pages.packed}))
         print_lines([f"{len(pages.packed)} feedback pages for {platforms}: {relative_path(output.absolute())}"])

@@ -33,7 +33,7 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     unit: str
     kit: str
-    """The coordinator's digest of everything that affects a score in the unit: see `course.digests`."""
+    """The coordinator's digest of everything that affects a score in the unit: see `course.content`."""
     device: Literal["cpu", "cuda"]
     settings: Settings
 

@@ -1,18 +1,25 @@
-"""Relate the cells of a submitted notebook to those of its unit, and decide which of them are executed."""
+"""Relate the cells of a submitted notebook to those of its unit.
+
+The relation decides which cells are executed, and which hold the answers to the unit's written questions, regardless of
+where in the notebook a student wrote them. Such an answer belongs into the question's own cell. Students also write it
+into a new cell next to that one, turn the cell into code, or type it below the question's text; some programs drop the
+cell's name.
+"""
 
 import ast
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from .locked_cells import Edit, edit_of
 from .notebook import MAX_CELLS, CodeCell, RawCell, RawNotebook, UnreadableNotebook, cell_name, definitions
-from .units import Unit, is_stub, released, released_cells, unit, unit_names
+from .units import CHECK_PREFIX, Unit, is_stub, released, released_cells, unit, unit_names
 
 CARRIED = "carried_check"
 """The grade_id of the cell with which a notebook in a single file carries the student check. No unit has a cell of this
@@ -28,6 +35,11 @@ _MARKDOWN_MAGIC = re.compile(r"[ \t]*%%(?:markdown|html|latex)\b[^\n]*\n")
 _OF_IPYTHON = re.compile(r"^[ \t]*(?:[!%?].*|[\w.]+\?+[ \t]*)$", re.M)
 _UNFINISHED = re.compile(r"^[ \t]*(?:(?:def|class) \w+[ \t]*[(:]|import \w|from \w+ import |for \w+ in |@\w)", re.M)
 """Lines of code in a cell that cannot be parsed."""
+_NOTHING_TYPED = re.compile(r"<br\s*/?>|&nbsp;|[\s*_`~>#\u200b-\u200f\u2060\ufeff]", re.I)
+_LONGEST_BLANK = 500
+"""Limit for the characters of a cell that contains nothing but marks of markdown."""
+_MOST_NEIGHBOURS = 20
+"""Limit for the new cells next to a question that are searched for its answer."""
 
 
 @dataclass(frozen=True)
@@ -246,3 +258,151 @@ def _is_text_only(statement: ast.stmt) -> bool:
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print":
         return all(isinstance(argument, ast.Constant | ast.JoinedStr) for argument in value.args)
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+@dataclass(frozen=True)
+class WrittenAnswer:
+    """The answer to one written question."""
+
+    status: Literal["answered", "unanswered", "missing"]
+    """missing: neither the question's cell nor an answer is in the notebook."""
+    text: str = ""
+    """Markdown; empty unless it is answered."""
+    found_in: str = ""
+    """Description of the cell that held the answer; empty for the question's own cell."""
+    moved: frozenset[int] = frozenset()
+    """Positions from 0 of the other cells whose whole text belongs to the answer."""
+
+
+def written_answers(notebook: RawNotebook, unit: Unit, class_folder: Path | None = None) -> dict[str, WrittenAnswer]:
+    """Return the answer to each written question of the unit, by the question's name.
+
+    An answer is taken from the question's own cell, if something is written there. Otherwise it consists of everything
+    that was written elsewhere: in a copy of the cell, in the cell turned into code, below the question's text, in new
+    cells between the question and the next released cell.
+    """
+    names = [name for name in unit.points if not name.startswith(CHECK_PREFIX)]
+    released = released_cells(unit.name, class_folder)
+    if not names or not released:
+        return {}
+    search = _Search(notebook, unit, released)
+    return {name: search.answer(name) for name in names}
+
+
+class _Search:
+    """The search of one notebook. A cell belongs to the answer of one question at most."""
+
+    def __init__(self, notebook: RawNotebook, unit: Unit, released: Sequence[RawCell]) -> None:
+        self._cells = notebook.cells
+        self._unit = unit
+        self._released = released
+        self._positions: dict[str, int] = {}
+        """Position of each released cell, by the keys that identify it."""
+        for position, cell in enumerate(released):
+            for key in _keys(cell):
+                if not (key.startswith("text ") and cell.grade_id):
+                    self._positions.setdefault(key, position)
+        self._origins = [
+            next((self._positions[key] for key in _keys(cell) if key in self._positions), None) for cell in self._cells
+        ]
+        """For each cell the position of the released cell that it once was; None for a cell that a student added."""
+        texts = (cell.text for cell in released if cell.cell_type == "markdown" and not cell.grade_id)
+        self._released_lines = {line.strip() for text in texts for line in text.split("\n") if line.strip()}
+        self._own = {
+            likeness.name: position
+            for position, likeness in enumerate(likenesses(notebook, unit))
+            if likeness.name and not likeness.is_copy
+        }
+        self._taken: set[int] = set()
+
+    def answer(self, name: str) -> WrittenAnswer:
+        """Return the answer to one question."""
+        question = self._positions.get(f"name {name}")
+        if question is None:
+            return WrittenAnswer("missing")
+        own = self._own.get(name)
+        placeholder = self._released[question].text
+        if own is not None and not _is_blank(self._cells[own], placeholder):
+            return WrittenAnswer("answered", self._cells[own].text)
+        parts: list[str] = []
+        found_in: list[str] = []
+        moved: set[int] = set()
+        for position, where, text in self._elsewhere(question, own):
+            cell = self._cells[position]
+            if position in self._taken or not (_is_typed(cell.text, placeholder) and _is_typed(text, placeholder)):
+                continue
+            self._taken.add(position)
+            parts.append(text)
+            found_in.append(where)
+            if text == cell.text and (cell.cell_type != "code" or is_words(cell, self._unit)):
+                moved.add(position)
+        if parts:
+            return WrittenAnswer(
+                "answered", "\n\n".join(parts), " and ".join(dict.fromkeys(found_in)), frozenset(moved)
+            )
+        return WrittenAnswer("missing" if own is None and question not in self._origins else "unanswered")
+
+    def _elsewhere(self, question: int, own: int | None) -> Iterator[tuple[int, str, str]]:
+        """Yield each cell that may hold a part of the answer: its position, a description of it, its text."""
+        neighbours = dict(self._neighbours(question))
+        for position, (cell, origin) in enumerate(zip(self._cells, self._origins, strict=True)):
+            if position == own:
+                continue
+            if origin == question:
+                is_text = cell.cell_type == "markdown"
+                where = "a copy of its cell" if is_text else f"its cell, turned into {cell.cell_type}"
+                yield position, where, _as_markdown(cell) or fenced(cell.text)
+            elif origin in (question - 1, question + 1) and cell.cell_type == "markdown" and not cell.grade_id:
+                where = "the cell of the question's text" if origin < question else "the text below its cell"
+                yield position, where, self._typed_lines(cell.text)
+            elif position in neighbours and (text := _as_markdown(cell)):
+                yield position, neighbours[position], self._typed_lines(text)
+
+    def _neighbours(self, question: int) -> Iterator[tuple[int, str]]:
+        """Yield the position and a description of the new cells next to a question."""
+        before, run = -1, list[int]()
+        for position, origin in enumerate([*self._origins, len(self._released)]):
+            if origin is None:
+                run += [position] if self._is_of_student(self._cells[position]) else []
+                continue
+            is_between = question not in self._origins and before < question < origin
+            if before == question or is_between:
+                yield from ((new, "a new cell below the question") for new in run[:_MOST_NEIGHBOURS])
+            elif origin == question:
+                yield from ((new, "a new cell above its cell") for new in run[-_MOST_NEIGHBOURS:])
+            before, run = origin, []
+
+    def _is_of_student(self, cell: RawCell) -> bool:
+        """Return whether a new cell is neither a check that the notebook carries nor a training cell."""
+        return cell.grade_id != CARRIED and not is_training(cell, Likeness(""), self._unit)
+
+    def _typed_lines(self, text: str) -> str:
+        """Return the text without the lines that were released."""
+        lines = text.split("\n")
+        typed = [line for line in lines if line.strip() not in self._released_lines]
+        return text if typed == lines else "\n".join(typed).strip()
+
+
+def _keys(cell: RawCell) -> list[str]:
+    """Return the keys that a cell may be recognised by: its name, its id and its text."""
+    keys = (("name", cell.grade_id), ("id", cell.cell_id), ("text", cell.text.strip()))
+    return [f"{kind} {value}" for kind, value in keys if value]
+
+
+def _is_blank(cell: RawCell, placeholder: str) -> bool:
+    return bytes(cell.attachments) in (b"null", b"{}") and not _is_typed(cell.text, placeholder)
+
+
+def _is_typed(text: str, placeholder: str) -> bool:
+    """Return whether a text has content besides the released placeholder."""
+    text = text.strip()
+    return len(text) > _LONGEST_BLANK + len(placeholder) or _bare(text) not in ("", _bare(placeholder))
+
+
+def _bare(text: str) -> str:
+    return _NOTHING_TYPED.sub("", text).casefold()
+
+
+def _as_markdown(cell: RawCell) -> str:
+    """Return the words in a cell; empty for code that computes."""
+    return words_of(cell.text) if cell.cell_type == "code" else cell.text

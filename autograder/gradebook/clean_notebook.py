@@ -13,11 +13,10 @@ import nbformat
 from nbformat import NotebookNode
 
 from .. import course
-from ..course.cells import CARRIED, edits, is_addition, is_training, likenesses
+from ..course.cells import CARRIED, WrittenAnswer, edits, is_addition, is_training, likenesses, written_answers
 from ..course.locked_cells import Edit
 from ..course.nodes import copied, new_cell, truncate_for_storage
 from ..course.notebook import RawCell, RawNotebook, UnreadableNotebook, cell_name, parse
-from ..course.written_answers import WrittenAnswer, written_answers
 from . import pictures
 
 PUT_BACK = "# This cell was missing from the submitted notebook, and has been put back.\n"

@@ -10,6 +10,8 @@ import torch
 from ..core import complaints
 from ..core.arguments import map_nested, tensors_in
 from ..core.comparison import LARGE_LOGITS, Mismatch, OddForm, Unproven, assert_close, describe
+from ..core.comparison import row as row
+from ..core.comparison import rows as rows
 from ..core.cost import Limits, Maximum
 from ..core.faults import CELL_PREFIX, Raised, StudentFault
 from ..core.judgement import assert_arrived as assert_arrived
@@ -92,16 +94,6 @@ def in_both_modes(student: CallableProxy) -> Iterator[None]:
 def in_float64(student: CallableProxy) -> CallableProxy:
     """Return the instance with its parameters in float64; a function unchanged."""
     return student.to(torch.float64) if isinstance(student, InstanceProxy) else student
-
-
-def row(actual: Any, number: int) -> Any:
-    """Return one row of a matrix, for values that a document prints a row at a time; other values unchanged."""
-    return actual[number] if isinstance(actual, torch.Tensor) and actual.dim() > 1 and len(actual) > number else actual
-
-
-def rows(actual: Any, number: int) -> Any:
-    """Return the same row of each matrix of a tuple or list; other values unchanged."""
-    return tuple(row(one, number) for one in actual) if isinstance(actual, tuple | list) else actual
 
 
 def assert_same_gradients(student: CallableProxy, reference: CallableProxy, *args: Any, cotangent: Cotangent) -> None:

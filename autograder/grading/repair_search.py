@@ -304,7 +304,7 @@ class _Search:
             for one, two in combinations(steps, 2)
             if one.definition is not two.definition or one.edit.is_apart_from(two.edit)
         ]
-        for some in _batched(sorted(both, key=lambda attempt: attempt.rank), BATCH):
+        for some in _batched(sorted(both, key=lambda attempt: attempt.rank)):
             if self._time.is_half_over:
                 break
             may_pass = self._may_pass(some, self._quick[:1])
@@ -335,7 +335,7 @@ class _Search:
         """
         found: list[Repaired] = []
         partial: list[_Attempt] = []
-        for some in _batched(steps, BATCH):
+        for some in _batched(steps):
             if self._time.is_over or (found and some[0].edit.rank > found[0].steps[-1].edit.rank + 1):
                 break
             attempts = [attempt.after(step) for step in some]
@@ -390,6 +390,6 @@ def _key(prints: torch.Tensor) -> str:
     return " ".join(f"{number:.4g}" for number in prints.flatten().tolist())
 
 
-def _batched(steps: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+def _batched(steps: Sequence[T]) -> Iterator[Sequence[T]]:
     """Yield the steps in groups."""
-    return (steps[begin : begin + size] for begin in range(0, len(steps), size))
+    return (steps[begin : begin + BATCH] for begin in range(0, len(steps), BATCH))

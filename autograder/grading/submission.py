@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from .. import catalogue, course
 from ..catalogue.transcript import short_signature
 from ..course import content, notebook
-from ..course.cells import code_cells, unit_of
-from ..course.written_answers import written_answers
+from ..course.cells import code_cells, unit_of, written_answers
 from ..errors import UserError
 from ..graders import fixtures
 from ..graders.sandboxed import Change, SandboxedNotebook

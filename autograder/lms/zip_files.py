@@ -3,6 +3,8 @@
 No earlier submission is lost: one that is replaced moves to COURSE/imported/replaced/. Neither platform says in the zip
 file when something was submitted, so no time is written, and none is read from a student's own `timestamp.txt`.
 COURSE/imported/<unit>.json records the platform's names of the files, under which it takes the feedback.
+
+The feedback pages go back in one zip file, under the names by which Canvas or Moodle knows the students.
 """
 
 import errno
@@ -13,6 +15,7 @@ import shutil
 import stat
 import zipfile
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,8 +26,10 @@ from ..classroom import whole_files
 from ..course.notebook import printable
 from ..course.submitted_files import BadZip, NotTaken, ZipFile, new_folder, path_within
 from ..errors import UserError
+from ..gradebook.marks import UnitMarks
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
+from ..output_files import opened
 from .roster_match import Layout, NotMatched, Platform, Reading, RosterMatcher, layout, readings
 
 FOLDER = "imported"
@@ -255,3 +260,41 @@ def _files(folder: Path) -> set[Path]:
     """Return the paths of everything in a folder but folders and nbgrader's own files."""
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return {path.relative_to(folder) for path in paths} - {Path(name) for name in _NOT_STUDENTS}
+
+
+@dataclass
+class Packed:
+    """The students by the result for their pages."""
+
+    packed: list[str] = field(default_factory=list)
+    without_origin: list[str] = field(default_factory=list)
+    """Students with a page, but whose submission was not imported."""
+    without_page: list[str] = field(default_factory=list)
+    outdated: list[str] = field(default_factory=list)
+    """Students whose page was written before a person gave the last grade or comment, or before the due date."""
+
+
+def pack_feedback(output: Path, directory: Any, marks: UnitMarks, origins: Mapping[str, Origin]) -> Packed:
+    """Write the zip file, completely or not at all, and only if there is a page for it; raises NotWritable.
+
+    directory: nbgrader's `CourseDirectory`. origins: where the submissions came from, by student.
+    """
+    packed = Packed()
+    names: dict[Path, str] = {}
+    for student in sorted({*origins, *marks.marks}):
+        page = Path(directory.format_path(directory.feedback_directory, student, marks.unit)) / f"{marks.unit}.html"
+        if not page.is_file():
+            packed.without_page.append(student)
+        elif student not in origins:
+            packed.without_origin.append(student)
+        else:
+            names[page] = f"{origins[student].returned}{marks.unit}.html"
+            packed.packed.append(student)
+            mark = marks.marks.get(student)
+            if mark and mark.page and mark.page != mark.shown.digest:
+                packed.outdated.append(student)
+    if names:
+        with opened(output) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as pages:
+            for page, name in names.items():
+                pages.write(page, name)
+    return packed
