@@ -147,8 +147,9 @@ def as_markdown(figures: Mapping[str, Any]) -> str:
     faster = statistics.median(_in_each_round(pipelines[OURS], pipelines[TWO_WORKERS], "wall"))
     busy = pipelines[OURS]["cpu"] / pipelines[OURS]["wall"]
     most = figures["cores"] / busy
-    lines += ["", f"Two workers are {faster:.2f} times as fast as one. With its writer one keeps {busy:.2f}"]
-    lines += [f"processors busy, so on {figures['cores']} it cannot be more than {most:.2f} times."]
+    lines += ["", f"Two workers are {faster:.2f} times as fast as one. One worker and the process that writes the"]
+    lines += [f"results together keep {busy:.2f} processors busy. So on a machine with {figures['cores']} processors,"]
+    lines += [f"two workers can be at most {most:.2f} times as fast."]
     stages = {stage: pipelines[OURS][stage] for stage in STAGES}
     stages["marking"] = pipelines[OURS]["cpu"] - sum(stages.values())
     lines += ["", "| stage of `autograder grade` | CPU ms a submission |", "|---|---|"]
