@@ -333,7 +333,7 @@ def test_the_page_of_nbgraders_own_command_has_the_same_deadline(root, recorded)
 
 def _top(page):
     """Return the paragraphs at the top of a page on the deadline."""
-    top = BeautifulSoup(page.read_text(), "html.parser").select_one(".panel-heading.top")
+    top = BeautifulSoup(page.read_text(), "html.parser").select_one("header.top")
     return [" ".join(p.text.split()) for p in top.select("p.deadline, p.late-penalty, p.late-days")]
 
 

@@ -18,6 +18,7 @@ from autograder.course.nodes import new_output
 from autograder.formatting.mathml import ATTRIBUTES, ELEMENTS, mathml
 from autograder.formatting.rendering import markdown2html
 from autograder.gradebook.clean_notebook import clean, released
+from autograder.gradebook.deadlines import Deadline
 from autograder.reports import page_filters
 from autograder.reports.graded_notebook import escape_markdown
 from tests import RELEASE
@@ -110,6 +111,7 @@ def is_text(page):
         assert element.name in PROSE, element
         assert all(CLASS.fullmatch(name) for name in attributes.pop("class", [])), element
         assert re.fullmatch(r"\d*", attributes.pop("start", "")), element
+        assert attributes.pop("scope", "col") == "col", element
         assert not attributes, element
 
 
@@ -192,9 +194,10 @@ def page_of(kind, node):
     """The page as `nbgrader generate_feedback` or formgrader makes it."""
     config = Config(HTMLExporter={"template_name": kind, "extra_template_basedirs": page_filters.templates()})
     config.HTMLExporter.extra_template_paths = [str(BOOTSTRAP)]
+    config.HTMLExporter.template_file = page_filters.PAGE
     config.HTMLExporter.filters = page_filters.filters(page_filters.of_this_process)
     about = {
-        "nbgrader": {"notebook": UNIT, "score": 0.0, "max_score": 0.0, "late_penalty": 0.0},
+        "nbgrader": {"notebook": UNIT, "score": 0.0, "max_score": 0.0, "late_penalty": 0.0, "deadline": Deadline()},
         "index": 0,
         "total": 1,
     }

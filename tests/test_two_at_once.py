@@ -198,7 +198,7 @@ EXERCISE = ExerciseReport("scaled_softmax", "failed", 1.0, 4.0, BOTH, "", [])
 
 def test_the_student_reads_both_sentences_as_a_list():
     page = graded_notebook.feedback_html(EXERCISE)
-    assert "behaves like two mistakes at once:<ol" in page
+    assert "behaves like two mistakes at once:<ol>" in page
     assert "<li>Divide by the <code>root</code>.</li><li>Rows &lt; columns.</li></ol>" in page
     assert graded_notebook.feedback_text(EXERCISE).splitlines()[1:] == [
         "Your code behaves like two mistakes at once:",

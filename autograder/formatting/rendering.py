@@ -25,7 +25,7 @@ _PROSE = {
     *("ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"),
 }
 _FOLDED_BOX = re.compile(r"<details><summary>[\w ]+</summary>|</details>")
-_prose_cleaner = nh3.Cleaner(tags=_PROSE, attributes={"ol": {"start"}}, url_schemes=set())
+_prose_cleaner = nh3.Cleaner(tags=_PROSE, attributes={"ol": {"start"}, "th": {"scope"}}, url_schemes=set())
 _code_cleaner = nh3.Cleaner(
     tags={"div", "pre", "code", "span"},
     attributes={},
@@ -105,6 +105,10 @@ class _TextOnly(IPythonRenderer):
         if picture := pictures.element(url, re.sub(rf"{self._placeholder}-\d+;", "", text)):
             return self._trust(picture)
         return f"<i>[a picture, which is not shown here: {text or escape(url)}]</i>"
+
+    def table_cell(self, text: str, align: str | None = None, head: bool = False) -> str:
+        is_head = head and text.strip()
+        return f'<th scope="col">{text}</th>\n' if is_head else f"<td>{text}</td>\n"
 
     def task_list_item(self, text: str, checked: bool = False) -> str:
         box = "\N{BALLOT BOX WITH CHECK}" if checked else "\N{BALLOT BOX}"

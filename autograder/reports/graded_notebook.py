@@ -1,6 +1,8 @@
 """A student's notebook with the report written into its cells, and the report that is stored next to it."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,17 +14,32 @@ from ..course.cells import ADDED
 from ..course.nodes import NOTE, new_cell, new_output
 from ..course.notebook import cell_name
 from ..gradebook.clean_notebook import ADDED_TO
-from ..report import REPORT_FILE, CellReport, ExerciseReport, Repair, Report
+from ..report import NOT_WRITTEN, REPORT_FILE, USES_WRONG, CellReport, ExerciseReport, Repair, Report, TestReport
 
 _OUTCOMES = {
-    "passed": ("✓", "#1a7f37"),
-    "failed": ("✗", "#b42318"),
-    "withheld": ("–", "#57606a"),
-    "not_run": ("–", "#57606a"),
-    "grader_error": ("!", "#9a6700"),
+    "passed": ("right", "✓"),
+    "failed": ("wrong", "✗"),
+    "withheld": ("neutral", "–"),
+    "not_run": ("neutral", "–"),
+    "grader_error": ("warn", "!"),
 }
-"""Sign and colour of a hidden test's outcome."""
-_BOX = "margin:.4em 0;padding:.4em .7em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f"
+"""Style and sign of a hidden test's outcome."""
+_VERDICTS = {
+    "passed": "right",
+    "failed": "wrong",
+    "missing": "not defined",
+    "error": "its cell failed",
+    "timeout": "timed out",
+    "crashed": "crashed",
+    "forbidden": "calls what is forbidden",
+    "skipped": "not run to its end",
+    "grader_error": "our grader failed",
+}
+UNWRITTEN = "not written"
+"""Verdict on an exercise whose stub is untouched."""
+_EDIT_PLACE = "<!-- edit -->"
+"""Placeholder in the box on the fault; `show_edits` puts the edit before it."""
+_HEADLINE = re.compile(r"<p><b>[^<]*</b></p>")
 _TITLES = {
     "graded": "Marked.",
     "cells_failed": "Some cells failed.",
@@ -79,7 +96,7 @@ def grade_cell_outputs(exercise: ExerciseReport) -> list[Any]:
     """Return the outputs of an exercise's grade cell: feedback to read, then the score, which nbgrader takes."""
     texts = {"text/html": feedback_html(exercise), "text/plain": feedback_text(exercise)}
     feedback = new_output("display_data", data=texts)
-    feedback.metadata["says"] = summary(exercise)
+    feedback.metadata["verdict"] = verdict(exercise)
     if exercise.repairs:
         feedback.metadata["edit"] = _edit(exercise.repairs[0])
     return [feedback, new_output("execute_result", data={"text/plain": repr(exercise.score)})]
@@ -93,7 +110,8 @@ def show_edits(notebook: Any) -> None:
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if edit := output.get("metadata", {}).get("edit"):
-                output.data["text/html"] += f'<pre style="{_BOX};white-space:pre-wrap">{escape(edit)}</pre>'
+                before, place, after = output.data["text/html"].partition(_EDIT_PLACE)
+                output.data["text/html"] = f"{before}<pre>{escape(edit)}</pre>{place}{after}"
                 output.data["text/plain"] += f"\n{edit}"
 
 
@@ -107,16 +125,13 @@ def _edit(repair: Repair) -> str:
     return "\n".join(lines)
 
 
-def summary(exercise: ExerciseReport) -> str:
-    """Return the most important message on an exercise, for the top of the page; empty if it has full marks."""
-    if exercise.score >= exercise.max_score:
-        return ""
-    failed = (test.message for test in exercise.tests if test.outcome == "failed")
-    message = " ".join(exercise.mistake_messages) or exercise.note or exercise.message or next(failed, "")
-    if not exercise.whereabouts:
-        return message
-    lines = exercise.whereabouts.lines
-    return f"{message} (Line{'s' if lines[1:] else ''} {' and '.join(map(str, lines))}.)"
+def verdict(exercise: ExerciseReport) -> str:
+    """Return the verdict on an exercise in a few words: "right", "wrong", or why it was not tested to the end."""
+    if exercise.message.startswith(NOT_WRITTEN):
+        return UNWRITTEN
+    if exercise.message.startswith(USES_WRONG):
+        return "calls another exercise that is wrong"
+    return _VERDICTS[exercise.status]
 
 
 def feedback_text(exercise: ExerciseReport) -> str:
@@ -125,27 +140,46 @@ def feedback_text(exercise: ExerciseReport) -> str:
     notes = filter(None, [exercise.message, exercise.note, title])
     listed = [f"  {number}. {sentence}" for number, sentence in enumerate(both, start=1)]
     location = [exercise.whereabouts.told] if exercise.whereabouts else []
-    tests = [f"  {_OUTCOMES[test.outcome][0]} {test.message}" for test in exercise.tests]
+    tests = [f"  {_OUTCOMES[test.outcome][1]} {test.message}" for test in exercise.tests]
     return "\n".join([_headline(exercise), *notes, *listed, *location, *tests])
 
 
 def feedback_html(exercise: ExerciseReport) -> str:
-    """Return the feedback on an exercise as HTML that needs no style sheet; everything in it is escaped."""
+    """Return the feedback on an exercise as HTML: headline, one box on the fault, and the tests, folded.
+
+    Everything in it is escaped; its classes are those of templates/base/parts.css.
+    """
     title, *both = exercise.mistake_messages or [""]
-    boxes = [message_html(note) for note in (exercise.message, exercise.note, title) if note]
+    texts = [message_html(note) for note in (exercise.message, exercise.note, title) if note]
     if both:
-        items = "".join(f"<li>{message_html(sentence)}</li>" for sentence in both)
-        boxes[-1] += f'<ol style="margin:.2em 0;padding-left:1.6em">{items}</ol>'
-    html = "".join(f'<div style="{_BOX}">{box}</div>' for box in boxes)
+        texts[-1] += f"<ol>{''.join(f'<li>{message_html(sentence)}</li>' for sentence in both)}</ol>"
+    if not (texts or exercise.whereabouts):
+        texts = [message_html(test.message) for test in exercise.tests if test.outcome == "failed"][:1]
+    box = "".join(f"<div>{text}</div>" for text in texts)
     if exercise.whereabouts:
-        html += f'<pre style="{_BOX};white-space:pre-wrap">{escape(exercise.whereabouts.told)}</pre>'
-    tests = ""
-    for test in exercise.tests:
+        box += f"<pre>{escape(exercise.whereabouts.told)}</pre>"
+    fault = f'<div class="fault">{box}{_EDIT_PLACE}</div>' if box else ""
+    return f"<p><b>{escape(_headline(exercise))}</b></p>{fault}{_tests_html(exercise.tests)}"
+
+
+def without_headline(html: str) -> str:
+    """Return an exercise's feedback without its first line, which has the points that the hidden tests gave."""
+    return _HEADLINE.sub("", html, count=1)
+
+
+def _tests_html(tests: Sequence[TestReport]) -> str:
+    counts = Counter(_in_a_word(test) for test in tests)
+    summary = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+    items = ""
+    for test in tests:
         if test.outcome != "not_run":
-            sign, colour = _OUTCOMES[test.outcome]
-            tests += f'<li style="list-style:none;margin:.15em 0"><b style="color:{colour}">{sign}</b> '
-            tests += f"{message_html(test.message)}</li>"
-    return f'<p><b>{escape(_headline(exercise))}</b></p>{html}<ul style="padding-left:.3em">{tests}</ul>'
+            style, sign = _OUTCOMES[test.outcome]
+            items += f'<li><b class="{style}">{sign} {_in_a_word(test)}</b>: {message_html(test.message)}</li>'
+    return f'<details class="tests"><summary>Tests: {summary}</summary><ul>{items}</ul></details>' if items else ""
+
+
+def _in_a_word(test: TestReport) -> str:
+    return {"not_run": "not run", "grader_error": "our fault"}.get(test.outcome, test.outcome)
 
 
 def _headline(exercise: ExerciseReport) -> str:

@@ -18,81 +18,115 @@ from nbconvert.preprocessors import Preprocessor
 from nbgrader.utils import compute_checksum
 
 from .. import course
-from ..course.nodes import truncate_for_page
+from ..course.nodes import NOTE, truncate_for_page
 from ..course.settings import Settings, load
 from ..formatting.client import Formatter
 from ..formatting.page import PageFormatter
 from ..formatting.pictures import embedded
-from ..report import NOT_WRITTEN
-from .graded_notebook import message_html
+from .graded_notebook import UNWRITTEN, without_headline
 
 PAGE = "marked.html.j2"
-"""The template of a page, next to nbgrader's `index.html.j2`, which it extends."""
+"""The template of a page, which is used instead of nbgrader's `index.html.j2`."""
 _NO_ANSWER = "No response."
 """nbgrader's own comment on a cell that was left as it was released: the verdict says so too."""
-_MOST_FIRST = 3
-"""Mistakes listed at the top of a page; the others are below."""
+_NO_VERDICT = "not all points"
+"""Verdict on a cell that was graded before verdicts were stored, or by another autograder."""
 _ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;:?]*[@-~]")
+
+
+_NOISE = 1e-6
+"""Points by which a full score may be too small: rounding of binary fractions adds less."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """An exercise, or a written question, in a page's table of contents."""
+    """An exercise, or a written question, on a student's page."""
 
     name: str
     anchor: str
+    """The name of its grade cell."""
     score: float
     points: float
-    says: str
-    """The mistake, in a sentence; empty if there is none, and for what a person grades."""
-    by_hand: bool
+    of_tests: str
+    """The hidden tests' verdict in words; empty for what a person grades."""
+    html: str
+    """The feedback, without its first line."""
     waiting: bool
-    """True if a person has not graded it yet."""
+    """True if a person grades it and has not done so yet."""
     blank: bool
     """True if nothing is written in it, so no person grades it."""
 
     @property
+    def is_right(self) -> bool:
+        """True if it has all of its points."""
+        return self.score >= self.points - _NOISE
+
+    @property
+    def is_wrong(self) -> bool:
+        """True if something is written for it, hidden tests grade it, and it has less than all of its points."""
+        return bool(self.of_tests) and not self.is_right and self.of_tests != UNWRITTEN
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words, which fit the points also if a person has changed them."""
+        if self.blank:
+            return "blank"
+        if not self.of_tests:
+            return "not graded yet" if self.waiting else "graded by a person"
+        if self.is_right:
+            return "right"
+        return "graded by a person" if self.of_tests == "right" else self.of_tests
+
+    @property
+    def style(self) -> str:
+        """Class of the verdict in the stylesheet."""
+        if self.is_wrong or self.blank:
+            return "wrong"
+        return "right" if self.of_tests and self.is_right else "neutral"
+
+    @property
     def sign(self) -> str:
         """A tick or a cross; a pen for what a person grades."""
-        if self.by_hand and not self.blank:
+        if not (self.of_tests or self.blank):
             return "✎"
-        return "✓" if self.score >= self.points else "✗"
+        return {"right": "✓", "wrong": "✗", "neutral": "–"}[self.style]
 
 
 def contents(notebook: Any) -> dict[str, Any]:
-    """Return the top of a page: each exercise with its score, and the mistakes to read first.
+    """Return the parts of a page above the notebook.
 
-    rows: the table of contents. first: the mistakes that cost most, then exercises that are not written, in the
-    notebook's order. further: the number of the other mistakes. remarks: the cells with a person's comment.
-    damaged: True if the file could not be read, so that the page is one note and what people wrote about it.
+    rows: all exercises and written questions, in the notebook's order. wrong: those without all points, most points
+    lost first; none if the file could not be read. waiting: True if a person has something to grade. remarks: people's
+    comments, with the names of the cells. note: the autograder's note, as markdown; may be empty. damaged: True if the
+    file could not be read.
     notebook: graded, its cells have their scores and comments.
     """
     cells = [cell for cell in notebook.cells if "nbgrader" in cell.metadata]
-    rows = [_row(cell) for cell in cells if cell.metadata["nbgrader"]["grade"]]
-    wrong = [row for row in rows if row.says]
-    dearest = sorted(wrong, key=lambda row: (NOT_WRITTEN in row.says, row.score - row.points))[:_MOST_FIRST]
+    rows = [row_of(cell) for cell in cells if cell.metadata["nbgrader"]["grade"]]
+    damaged = "damaged" in notebook.metadata.get("autograder", {})
+    wrong = [] if damaged else [row for row in rows if row.is_wrong]
+    abouts = [cell.metadata["nbgrader"] for cell in cells]
+    first = notebook.cells[0] if notebook.cells else {}
     return {
         "rows": rows,
-        "first": [row for row in wrong if row in dearest],
-        "further": len(wrong) - len(dearest),
-        "remarks": [_remark(cell) for cell in cells if is_remark(cell.metadata["nbgrader"])],
-        "damaged": "damaged" in notebook.metadata.get("autograder", {}),
+        "wrong": sorted(wrong, key=lambda row: row.score - row.points),
+        "waiting": any(row.waiting for row in rows),
+        "remarks": [{"answer": one["grade_id"], "comment": one["comment"]} for one in abouts if is_remark(one)],
+        "note": first["source"] if first.get("id") == NOTE else "",
+        "damaged": damaged,
     }
 
 
-def _remark(cell: Any) -> dict[str, str]:
-    """Return the name of a cell with a person's comment, and the anchor that nbgrader's template gives the comment."""
-    name = cell.metadata["nbgrader"]["grade_id"]
-    return {"answer": name, "anchor": f"comment-{name}"}
-
-
-def _row(cell: Any) -> Row:
+def row_of(cell: Any) -> Row:
+    """Return what a page says of a grade cell, which has its score."""
     about = cell.metadata["nbgrader"]
-    says = [output.metadata["says"] for output in cell.get("outputs", []) if "says" in output.get("metadata", {})]
+    feedback = next((output for output in cell.get("outputs", []) if "text/html" in output.get("data", {})), None)
     return Row(
         about["grade_id"].removeprefix(course.CHECK_PREFIX), about["grade_id"],
-        about.get("score") or 0.0, about["points"], says[0] if says else "",
-        by_hand=bool(about["solution"]), waiting=about.get("waiting", False), blank=about.get("blank", False),
+        about.get("score") or 0.0, about["points"],
+        "" if about["solution"] else feedback.metadata.get("verdict", _NO_VERDICT) if feedback else _NO_VERDICT,
+        without_headline(feedback.data["text/html"]) if feedback else "",
+        about.get("waiting", False), about.get("blank", False),
     )  # fmt: skip
 
 
@@ -148,10 +182,9 @@ def filters(page: Callable[[], PageFormatter]) -> dict[str, Any]:
         "clean_html": lambda source: page().raw(source),  # for raw cells
         "strip_files_prefix": lambda html: html,  # nbconvert's would search, for hours, for links that IPython 1 made
         "contents": contents,
-        "is_remark": is_remark,
+        "row": row_of,
         "is_untouched": is_untouched,
         "with_pictures": with_pictures,
-        "sentence": message_html,
         "model_answer": model_answer,
     }
 

@@ -217,7 +217,7 @@ def student_reads_the_feedback(student):
     page.get_by_text("(view feedback)").click()
     page.get_by_role("listitem", name=re.compile(r"Name: \S+\.html( |$)")).dblclick()
     feedback = page.frame_locator("iframe")
-    expect(feedback.get_by_text("scaled_softmax: 4 of 4 points")).to_be_visible()
+    expect(feedback.get_by_role("row", name="right scaled_softmax 4 of 4")).to_be_visible()
     expect(feedback.locator("body")).to_contain_text("self_attention: 6.5 of 39 points")
     expect(feedback.locator("body")).to_contain_text(COMMENT)
     expect(feedback.locator("body")).not_to_contain_text(MODEL)
