@@ -7,15 +7,19 @@ import re
 import shutil
 import statistics
 import unicodedata
+from dataclasses import replace
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
 from autograder import course
 from autograder.cli import app
 from autograder.gradebook.roster import Enrolled
+from autograder.report import Behaviour, Diagnosis, ExerciseReport
 from autograder.reports.class_report import correlation
 from autograder.reports.code_sample import Names, NotPython, code_sample
+from autograder.reports.mistakes import WrongAnswer, WrongAnswers
 
 from .browser.chromium import chromium
 from .class_of_100 import ABSENT, MARKUP, SIGNED, STUDENTS, OncePerNotebook, make, mark_by_hand
@@ -59,14 +63,20 @@ def data(written):
     return json.loads(written[2].read_text())
 
 
-def test_the_ranking_of_mistakes_is_what_was_put_in(graded, data):
+def test_mistakes_are_ranked_by_students_times_points_lost(graded, data):
     _, put = graded
-    made = sorted(put.mistakes.items(), key=lambda one: -len(one[1]))
-    assert [len(who) for _, who in made] == [30, 29, 11, 10, 6, 1]
-    assert [(one["name"], one["count"], set(one["students"])) for one in data["mistakes"]] == [
-        (name, len(who), who) for name, who in made
-    ]
-    assert {one["name"]: one["share"] for one in data["mistakes"]}["naive_exponentials"] == 0.29
+    found = {one["name"]: one for one in data["mistakes"]}
+    assert {name: set(one["students"]) for name, one in found.items()} == put.mistakes
+    assert sorted(one["count"] for one in found.values()) == [1, 6, 10, 11, 29, 30]
+    rows = {row["student"]: row["cells"] for row in data["rows"]}
+    points = {one["name"]: one["points"] for one in data["exercises"]}
+    for one in found.values():
+        scores = [rows[student][one["exercise"]]["score"] for student in one["students"]]
+        assert one["lost"] == pytest.approx(len(scores) * points[one["exercise"]] - sum(scores), abs=0.01)
+    for ranked in (data["mistakes"], data["clusters"]):
+        lost = [one["lost"] for one in ranked]
+        assert lost == sorted(lost, reverse=True)
+    assert found["naive_exponentials"]["share"] == 0.29
     first, second, third = data["clusters"]
     assert set(first["students"]) == put.halved
     assert first["specimen"] == {
@@ -81,6 +91,22 @@ def test_the_ranking_of_mistakes_is_what_was_put_in(graded, data):
     assert [(one["exercise"], one["why"], one["count"]) for one in data["unexplained"]] == [
         ("softmax", "its cell failed", 1)
     ]
+
+
+def test_one_who_loses_much_outranks_three_who_lose_little():
+    def answer(student, exercise, score):
+        diagnosis = Diagnosis(f"of_{exercise}", "Compute it.")
+        report = ExerciseReport(exercise, "failed", score, 4.0, diagnosis, "", [], behaviour=Behaviour(exercise, []))
+        return WrongAnswer(student, "", report, "")
+
+    made = [answer("ada", "cheap", 3.9), answer("bob", "cheap", 3.5), answer("eve", "cheap", 3.9)]
+    answers = [*made, answer("ada", "dear", 0.5)]
+    headings = {"cheap": "1", "dear": "2"}
+    mistakes = WrongAnswers(answers, headings, {}, lambda answer, text: True).mistakes(3)
+    assert [(one.exercise, one.count, one.lost) for one in mistakes] == [("dear", 1, 3.5), ("cheap", 3, 0.7)]
+    unnamed = [replace(one, report=msgspec.structs.replace(one.report, diagnosis=None)) for one in answers]
+    clusters = WrongAnswers(unnamed, headings, {}, lambda answer, text: True).clusters()
+    assert [(one.exercise, one.count, one.lost) for one in clusters] == [("dear", 1, 3.5), ("cheap", 3, 0.7)]
 
 
 def test_the_numbers_are_the_gradebooks(graded, written, data):
@@ -100,15 +126,22 @@ def test_the_numbers_are_the_gradebooks(graded, written, data):
     assert (data["students"], data["handed_in"], data["max_score"]) == (101, 100, most)
     assert {student: rows[student]["score"] for student in marks} == pytest.approx(marks)
     assert {student: rows[student]["raw_score"] for student in raw} == pytest.approx(raw)
-    assert data["spread"]["mean"] == pytest.approx(statistics.fmean(marks.values()), abs=1e-4)
-    assert data["spread"]["median"] == pytest.approx(statistics.median(marks.values()), abs=1e-4)
+    # why_softmax waits, so it is no part of the mean
+    without = [mark - grades["why_softmax"].get(student, 0) for student, mark in marks.items()]
+    assert min(without) >= 0
+    assert data["spread"]["mean"] == pytest.approx(statistics.fmean(without), abs=1e-4)
+    assert data["spread"]["mean"] < statistics.fmean(marks.values())
+    assert data["spread"]["median"] == pytest.approx(statistics.median(without), abs=1e-4)
     figures = {one["name"]: one for one in data["exercises"]}
     assert figures.keys() == grades.keys()
+    assert data["spread"]["max_score"] == most - figures["why_softmax"]["points"]
     for name, scores in grades.items():
         full = figures[name]["points"]
         assert figures[name]["marked"] == len(scores)
         assert figures[name]["mean"] == pytest.approx(statistics.fmean(scores.values()), abs=1e-4), name
         assert figures[name]["passed"] == sum(score >= full for score in scores.values()), name
+        lost = sum(max(0, full - score) for student, score in scores.items() if student != put.damaged)
+        assert figures[name]["lost"] == pytest.approx(lost, abs=1e-3)
     # why_softmax waits, so it is no part of anyone's other marks; a damaged file is none of the answers
     others = [name for name in grades if name not in ("why_softmax", "softmax")]
     of_softmax = [student for student in raw if student != put.damaged]
@@ -138,7 +171,7 @@ def test_equal_scores_tell_nobody_apart():
     assert correlation([1.0, 2.0, 3.0], [0.1, 0.2, 0.3]) == 1
 
 
-def test_the_page_is_one_file_that_needs_nothing(written):
+def test_the_page_is_one_file_that_needs_nothing(written, data):
     """In a browser without network and script, in light, dark and print."""
     text = written[0].read_text()
     assert len(text) < 2_000_000
@@ -157,7 +190,12 @@ def test_the_page_is_one_file_that_needs_nothing(written):
         assert len(set(paper)) == 2
         lecture = page.locator(".lecture li").all_inner_texts()
         assert len(lecture) == 5
-        assert "30 of 100 (30%) in context_vector, section “3. The context vector”" in lecture[0]
+        assert "30 of 100 (30%), 60 points lost, in context_vector, section “3. The context vector”" in lecture[0]
+        exercises = page.locator("section[aria-labelledby=exercises] tbody tr").all_inner_texts()
+        lost = [float(row.split("\t")[1]) for row in exercises]
+        assert lost == sorted(lost, reverse=True)
+        assert lost[0] > lost[-1]
+        assert page.get_by_text("too few grades").count() == sum(one["marked"] < 30 for one in data["exercises"])
         assert page.locator(".map tbody tr").count() == 100
         closed = page.locator("#M6 pre")
         assert not closed.is_visible()

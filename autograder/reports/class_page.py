@@ -3,17 +3,15 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
 from ..course.notebook import printable
 from ..gradebook.spreadsheet import PLACES, number, rounded
-from .class_report_schema import CellFigures, ClassReport
-from .graded_notebook import message_html
+from .class_report_schema import FEWEST_GRADES, CellFigures, ClassReport, ExerciseFigures
+from .page_templates import FOLDER, environment
 
-_TEMPLATE = "class_report/report.html"
+_TEMPLATE = "report.html"
 _MOST_IN_LECTURE = 5
 _MOST_SHOWN = 60
 """Mistakes, and as many clusters, on the page; report.json has all of them."""
@@ -29,14 +27,17 @@ _BAR_WIDTHS = (0.5, 1, 2, 2.5, 5, 10, 20, 25, 50, 100)
 def page(report: ClassReport) -> str:
     """Return the page."""
     rows = [row for row in report.rows if row.cells]
+    spread, waiting = report.spread, report.waiting
     numbers = {(mistake.exercise, mistake.name): f"M{i}" for i, mistake in enumerate(report.mistakes, start=1)}
     return _environment().get_template(_TEMPLATE).render(
         report=report,
         lecture=report.mistakes[:_MOST_IN_LECTURE],
         mistakes=report.mistakes[:_MOST_SHOWN],
         clusters=report.clusters[:_MOST_SHOWN],
-        histogram=_histogram([row.score for row in rows], report.max_score) if report.spread else [],
+        exercises=sorted(report.exercises, key=lambda exercise: -exercise.lost),
+        histogram=_histogram([row.score_without(waiting) for row in rows], spread.max_score) if spread else [],
         waiting=sum(exercise.waiting for exercise in report.exercises),
+        left_out=waiting,
         without_name=sum(cluster.count for cluster in report.clusters),
         map=sorted(rows, key=lambda row: -row.score)[:_MOST_ROWS],
         numbers=numbers,
@@ -46,23 +47,16 @@ def page(report: ClassReport) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    pages = environment(FOLDER / "class_report")
+    pages.filters |= {
         "points": number,
         "figure": lambda value: f"{rounded(value, PLACES):.{PLACES}f}",
         "percent": lambda share: "–" if share is None else f"{100 * share:.0f}%",
-        "prose": lambda text: Markup(message_html(text)),
         "named": _truncate_name,
         "who": _list_names,
-        "discriminates": _describe_correlation,
+        "discriminates": _describe_discrimination,
     }
-    return environment
+    return pages
 
 
 def _truncate_name(student: str) -> str:
@@ -76,8 +70,11 @@ def _list_names(students: Sequence[str]) -> str:
     return ", ".join(map(_truncate_name, students[:_MOST_NAMES])) + more
 
 
-def _describe_correlation(correlation: float | None) -> str:
+def _describe_discrimination(exercise: ExerciseFigures) -> str:
     """Say in words how well an exercise discriminates; the limits are those in common use."""
+    if exercise.marked < FEWEST_GRADES:
+        return "too few grades"
+    correlation = exercise.discrimination
     if correlation is None:
         return "cannot be told"
     if correlation < -_HARDLY:
@@ -88,9 +85,9 @@ def _describe_correlation(correlation: float | None) -> str:
 def _kind(cell: CellFigures, worth: float) -> str:
     """Return the CSS class, so the colour, of a score in the map."""
     if cell.is_waiting:
-        return "w"
+        return "waits"
     share = cell.score / worth if worth else 1.0
-    return "f" if share > 1 - 1e-6 else "n0" if share < 1e-6 else "h" if share >= 0.5 else "l"
+    return "all" if share > 1 - 1e-6 else "none" if share < 1e-6 else "most" if share >= 0.5 else "some"
 
 
 def _histogram(scores: Sequence[float], max_score: float) -> list[tuple[str, int]]:

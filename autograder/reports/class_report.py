@@ -22,6 +22,7 @@ from ..report import Report
 from .class_page import page
 from .class_report_schema import (
     DIGITS,
+    FEWEST_GRADES,
     CellFigures,
     ClassReport,
     Concern,
@@ -37,8 +38,6 @@ from .mistakes import WrongAnswer, WrongAnswers
 FOLDER = "reports"
 """Folder of class reports, in the course's folder."""
 PAGE, TABLE, DATA = ".html", ".csv", ".json"
-_FEWEST = 3
-"""Scores from which a correlation is computed."""
 _NOISE = 1e-6
 """Difference below which two scores are equal: rounding of binary fractions adds less."""
 _COLUMNS = ("student", "name", "status", "late_minutes", "raw_score", "late_penalty", "score", "max_score")
@@ -135,7 +134,7 @@ def compose(
         report = read_report(folder, unit_name)
         if report is not None and report.submission == mark.submission:
             reported.add(student)
-            answers += _wrong_answers(student, report, folder, unit)
+            answers += _wrong_answers(student, report, mark, folder, unit)
             statements |= _statements(report)
     names = Names(everyone, _source_text(course.source(unit_name, root)))
     headings = unit.sections
@@ -147,13 +146,14 @@ def compose(
     )
     mistakes = {(one.student, one.report.name): [mistake.name for mistake in one.report.mistakes] for one in answers}
     marks = list(scores.marks.values())
+    exercises = list(_exercise_figures(scores.points, marks, headings))
+    rows = [_row(student, scores.marks.get(student.id), scores.points, mistakes) for student in scores.students]
     class_report = ClassReport(
         unit_name, unit.title, datetime.now(UTC).isoformat(timespec="seconds"), __version__, is_anonymous,
         len(scores.students), len(marks), scores.max_score,
-        _spread(marks), list(_exercise_figures(scores.points, marks, headings)),
+        _spread(rows, exercises), exercises,
         wrong.mistakes(len(marks)), wrong.clusters(), wrong.unexplained(), _concerns(scores, reported),
-        [_row(student, scores.marks.get(student.id), scores.points, mistakes) for student in scores.students],
-        section or "",
+        rows, section or "",
     )  # fmt: skip
     return _without_names(class_report) if is_anonymous else class_report
 
@@ -164,8 +164,8 @@ def _source_text(source: Path) -> str:
     return "\n".join(cell.text for cell in notebook.cells) if isinstance(notebook, RawNotebook) else ""
 
 
-def _wrong_answers(student: str, report: Report, folder: Path, unit: course.Unit) -> Iterator[WrongAnswer]:
-    """Yield a student's answers that did not pass, with their cells in the graded notebook."""
+def _wrong_answers(student: str, report: Report, mark: Mark, folder: Path, unit: course.Unit) -> Iterator[WrongAnswer]:
+    """Yield a student's answers that did not pass, with the gradebook's scores and their cells in the notebook."""
     exercises = [exercise for exercise in report.exercises if exercise.status != "passed"]
     notebook = parse(read_at(folder / f"{unit.name}.ipynb").content) if exercises else None
     cells = code_cells(notebook, unit) if isinstance(notebook, RawNotebook) else []
@@ -173,7 +173,9 @@ def _wrong_answers(student: str, report: Report, folder: Path, unit: course.Unit
         failed = [test for test in exercise.tests if test.outcome == "failed"]
         sources = [cell.source for cell in cells if cell.defines(exercise.name)]
         file = report.notebook.rpartition("/")[2]
-        yield WrongAnswer(student, file, replace(exercise, tests=failed), sources[-1] if sources else "")
+        score = min(mark.shown.scores.get(course.CHECK_PREFIX + exercise.name, exercise.score), exercise.max_score)
+        answer = replace(exercise, tests=failed, score=score)
+        yield WrongAnswer(student, file, answer, sources[-1] if sources else "")
 
 
 def _statements(report: Report) -> dict[tuple[str, str], str]:
@@ -227,13 +229,15 @@ def _without_names(report: ClassReport) -> ClassReport:
     return replace(report, rows=rows, **groups)
 
 
-def _spread(marks: Sequence[Mark]) -> Spread | None:
+def _spread(rows: Sequence[Row], exercises: Sequence[ExerciseFigures]) -> Spread | None:
     """Return the distribution of the scores of all submissions; None if there are none."""
-    scores = sorted(mark.score for mark in marks)
-    if not scores:
+    left_out = [exercise.name for exercise in exercises if exercise.waiting]
+    max_score = sum(exercise.points for exercise in exercises if not exercise.waiting)
+    scores = sorted(row.score_without(left_out) for row in rows if row.cells)
+    if not scores or not max_score:
         return None
     lower, median, upper = statistics.quantiles(scores, method="inclusive") if len(scores) > 1 else scores * 3
-    figures = (statistics.fmean(scores), median, lower, upper, scores[0], scores[-1])
+    figures = (statistics.fmean(scores), median, lower, upper, scores[0], scores[-1], max_score)
     return Spread(*(rounded(figure, DIGITS) for figure in figures))
 
 
@@ -255,17 +259,19 @@ def _exercise_figures(
         rest = [sum(item.scores[name] for name in points if name != cell and name not in waiting) for item in items]
         pass_rate = rounded(passed / len(scores), DIGITS) if scores else None
         mean = rounded(statistics.fmean(scores), DIGITS) if scores else None
-        discrimination = correlation([item.scores[cell] for item in items], rest)
+        is_enough = len(items) >= FEWEST_GRADES
+        discrimination = correlation([item.scores[cell] for item in items], rest) if is_enough else None
+        lost = rounded(sum(max(0.0, worth - item.scores[cell]) for item in items), DIGITS)
         name, is_written = cell.removeprefix(course.CHECK_PREFIX), not cell.startswith(course.CHECK_PREFIX)
         yield ExerciseFigures(
             name, headings.get(cell, ""), worth, is_written,
-            len(graded), len(submitted) - len(graded), passed, pass_rate, mean, discrimination,
+            len(graded), len(submitted) - len(graded), passed, pass_rate, mean, discrimination, lost,
         )  # fmt: skip
 
 
 def correlation(scores: Sequence[float], rest: Sequence[float]) -> float | None:
-    """Return Pearson's correlation; None if there are too few scores, or if either is constant."""
-    if len(scores) < _FEWEST or _is_constant(scores) or _is_constant(rest):
+    """Return Pearson's correlation of two lists of scores, which are not empty; None if either is constant."""
+    if _is_constant(scores) or _is_constant(rest):
         return None
     return rounded(statistics.correlation(scores, rest), DIGITS)
 

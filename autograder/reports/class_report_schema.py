@@ -5,16 +5,22 @@ anonymous report every `students` is empty, every `student` and `name` of a row 
 ordered by their scores. Fields may be added; none is renamed.
 """
 
+from collections.abc import Collection
 from enum import StrEnum
 
 import msgspec
 
 DIGITS = 4
 """Decimals of the figures in a report; a score has two."""
+FEWEST_GRADES = 30
+"""Students with a score for an exercise from which a correlation says something about the exercise."""
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """Distribution of the scores of all submissions, after penalties for lateness."""
+    """Distribution of the scores of all submissions, after penalties for lateness.
+
+    While an answer to a question waits for a person, the question's points are left out of everyone's score.
+    """
 
     mean: float
     median: float
@@ -22,6 +28,8 @@ class Spread(msgspec.Struct, frozen=True):
     upper_quartile: float
     lowest: float
     highest: float
+    max_score: float
+    """The maximum of these scores."""
 
 
 class ExerciseFigures(msgspec.Struct, frozen=True):
@@ -42,8 +50,10 @@ class ExerciseFigures(msgspec.Struct, frozen=True):
     mean: float | None
     discrimination: float | None
     """Item-rest correlation (Pearson): the exercise's scores with the sum of the same students' other scores. Damaged
-    files and questions that wait for a person are left out. None if either is the same for all, or fewer than three
+    files and questions that wait for a person are left out. None if either is the same for all, or fewer than 30
     students have scores."""
+    lost: float = 0.0
+    """Points that all students together lost in it; damaged files are left out."""
 
 
 class CodeSample(msgspec.Struct, frozen=True):
@@ -69,6 +79,8 @@ class MistakeFigures(msgspec.Struct, frozen=True):
     """Share of all submissions."""
     students: list[str]
     specimen: CodeSample
+    lost: float = 0.0
+    """Points that all of them together lost in the exercise: students times points lost."""
 
 
 class ChangedLine(msgspec.Struct, frozen=True):
@@ -95,6 +107,8 @@ class Cluster(msgspec.Struct, frozen=True):
     specimen: CodeSample
     repair: list[ChangedLine] = []
     """The change of their code, the same for all, with which all tests pass; empty if none is known."""
+    lost: float = 0.0
+    """Points that all of them together lost in the exercise."""
 
 
 class Unexplained(msgspec.Struct, frozen=True):
@@ -155,6 +169,10 @@ class Row(msgspec.Struct, frozen=True):
     is_lateness_unknown: bool = False
     """True if the time stamp does not determine the time of submission; `late_minutes` is 0 then."""
 
+    def score_without(self, exercises: Collection[str]) -> float:
+        """Return the score without the points for some exercises; not less than 0."""
+        return max(0.0, self.score - sum(self.cells[name].score for name in exercises if name in self.cells))
+
 
 class ClassReport(msgspec.Struct, frozen=True):
     """Results of a class in one unit."""
@@ -174,11 +192,16 @@ class ClassReport(msgspec.Struct, frozen=True):
     spread: Spread | None
     exercises: list[ExerciseFigures]
     mistakes: list[MistakeFigures]
-    """Most common first; the page suggests the first five for the next lecture."""
+    """Most points lost first; the page suggests the first five for the next lecture."""
     clusters: list[Cluster]
-    """Largest first."""
+    """Most points lost first."""
     unexplained: list[Unexplained]
     to_look_at: list[ToLookAt]
     rows: list[Row]
     section: str = ""
     """The section of the roster that the report is about; empty for the whole class."""
+
+    @property
+    def waiting(self) -> list[str]:
+        """Names of the questions with an answer that waits for a person."""
+        return [exercise.name for exercise in self.exercises if exercise.waiting]

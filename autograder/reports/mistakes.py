@@ -7,25 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..gradebook.spreadsheet import rounded
-from ..report import NOT_WRITTEN, USES_WRONG, Behaviour, Change, ExerciseReport
+from ..report import Behaviour, Change, ExerciseReport
 from .class_report_schema import DIGITS, ChangedLine, Cluster, CodeSample, MistakeFigures, Unexplained
 from .code_sample import NotPython, code_sample, line_sample
+from .graded_notebook import verdict
 
 _MOST_TRIED = 10
 """Answers tried as the code sample of a group."""
 _MOST_SEEN = 3
 _LONGEST_SEEN = 300  # characters
 _NONE_SHOWN = "No code is shown: it cannot be read as Python, or is too long, or names somebody."
-
-_REASONS = {
-    "missing": "not defined",
-    "error": "its cell failed",
-    "timeout": "timed out",
-    "crashed": "crashed",
-    "forbidden": "calls what is forbidden",
-    "skipped": "not run to its end",
-    "grader_error": "our grader failed",
-}
 
 
 @dataclass(frozen=True)
@@ -69,7 +60,7 @@ class WrongAnswers:
     """Returns whether a text that comes from this answer's student may be shown."""
 
     def mistakes(self, submissions: int) -> list[MistakeFigures]:
-        """Return the known mistakes, most common first. submissions: the number of all submissions."""
+        """Return the known mistakes, most points lost first. submissions: the number of all submissions."""
         groups: dict[tuple[str, str, str], list[WrongAnswer]] = defaultdict(list)
         for answer in self.answers:
             for mistake in answer.report.mistakes:
@@ -78,11 +69,11 @@ class WrongAnswers:
         for (exercise, name, sentence), group in groups.items():
             heading, share = self.headings.get(exercise, ""), rounded(len(group) / submissions, DIGITS)
             about = (exercise, heading, name, sentence, len(group), share)
-            mistakes.append(MistakeFigures(*about, _students(group), self._sample(group)))
-        return sorted(mistakes, key=lambda one: (-one.count, self._position(one.exercise), one.name))
+            mistakes.append(MistakeFigures(*about, _students(group), self._sample(group), _lost(group)))
+        return sorted(mistakes, key=lambda one: (-one.lost, self._position(one.exercise), one.name))
 
     def clusters(self) -> list[Cluster]:
-        """Return the answers that no known mistake explains, in groups, largest first.
+        """Return the answers that no known mistake explains, in groups, most points lost first.
 
         A group has the same repair. Answers without a repair form groups that behave alike.
         """
@@ -104,8 +95,9 @@ class WrongAnswers:
         for group in [*repaired.values(), *groups]:
             exercise = group[0].report.name
             about = (exercise, self.headings.get(exercise, ""), len(group), _students(group), _step(group))
-            clusters.append(Cluster(*about, self._messages(group), self._sample(group), self._repair(group)))
-        return sorted(clusters, key=lambda one: (-one.count, self._position(one.exercise), one.specimen.code))
+            shown = (self._messages(group), self._sample(group), self._repair(group))
+            clusters.append(Cluster(*about, *shown, _lost(group)))
+        return sorted(clusters, key=lambda one: (-one.lost, self._position(one.exercise), one.specimen.code))
 
     def unexplained(self) -> list[Unexplained]:
         """Return the answers in which no known mistake could be searched for, by exercise and reason."""
@@ -155,11 +147,13 @@ class WrongAnswers:
 
 def _reason(report: ExerciseReport) -> str:
     """Return why no mistake was searched for in an answer; empty if one was."""
-    if report.message.startswith(NOT_WRITTEN):
-        return "not written"
-    if report.message.startswith(USES_WRONG):
-        return "calls another exercise that is wrong"
-    return _REASONS.get(report.status, "")
+    reason = verdict(report)
+    return "" if reason in ("right", "wrong") else reason
+
+
+def _lost(group: Iterable[WrongAnswer]) -> float:
+    """Return the points that all answers together lost."""
+    return rounded(sum(answer.report.max_score - answer.report.score for answer in group), DIGITS)
 
 
 def _students(group: Iterable[WrongAnswer]) -> list[str]:
