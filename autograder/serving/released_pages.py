@@ -12,9 +12,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from markupsafe import Markup
-
 from .. import course
 from ..classroom import whole_files
 from ..classroom.assignment import Assignment
@@ -24,6 +21,7 @@ from ..gradebook.lateness import exactly
 from ..gradebook.time_stamp import StampFormat, in_zone
 from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
 from ..reports.graded_notebook import message_html
+from ..reports.page_templates import environment
 from ..student_check.unit_data import EXAMPLES, data_file, read_unit
 from .exchange import EVERYONE, Exchange
 from .file_changes import FileStatus
@@ -36,7 +34,6 @@ SHOWN = "shown"
 AGAIN_SECONDS = 5.0
 """Pause before a page that could not be released is released again, in the next poll after it."""
 _BODY = re.compile(r"<body\b[^>]*>")
-_BOX = "margin:1em;padding:.5em .8em;border-left:4px solid #9a6700;background:#fff8c5;color:#24292f"
 _OF_CELL = "Its cell could not be run."
 _UNWRITTEN = f"{NOT_WRITTEN}."
 _CHECK_SAYS = "Wrong on the public examples. The check in your notebook says more on them."
@@ -141,11 +138,17 @@ class ReleasedPages:
 
 
 class _Line(NamedTuple):
-    """Line of a page about one exercise."""
+    """The part of a page about one exercise."""
 
     name: str
     sign: str
     says: Sequence[str]
+
+    @property
+    def verdict(self) -> tuple[str, str]:
+        """The sign's class in the stylesheet, and the sign in words."""
+        verdicts = {"✓": ("right", "passed"), "✗": ("wrong", "failed"), "!": ("warn", "our fault")}
+        return verdicts.get(self.sign, ("neutral", "no verdict"))
 
 
 def limited(
@@ -163,14 +166,19 @@ def limited(
         lines = [_by_check(exercise, statements.get(exercise.name, ()), report.cells) for exercise in report.exercises]
     else:
         lines = [_by_name(exercise, report) for exercise in report.exercises]
-    page = _template().render(
-        unit=report.unit,
-        show=show,
-        due=in_zone(times.due, zone) if times.due else "",
-        extension=exactly(times.extension) if times.due else "",
-        handed_in=to_minute(times.handed_in, zone) if times.handed_in else "",
-        message=report.message,
-        lines=lines,
+    page = (
+        environment(Path(__file__).parent / "templates")
+        .get_template("limited.html")
+        .render(
+            unit=report.unit,
+            show=show,
+            due=in_zone(times.due, zone) if times.due else "",
+            extension=exactly(times.extension) if times.due else "",
+            handed_in=to_minute(times.handed_in, zone) if times.handed_in else "",
+            message=report.message,
+            wrong=[line for line in lines if line.sign in "✗!"],
+            others=[line for line in lines if line.sign not in "✗!"],
+        )
     )
     return page.encode()
 
@@ -224,16 +232,8 @@ def _in_our_words(exercise: ExerciseReport, others: Sequence[ExerciseReport]) ->
 
 
 def _with_notice(page: bytes, notice: str) -> bytes:
-    box = f'<div role="status" style="{_BOX}">{message_html(notice)}</div>'
+    box = f'<div role="status" class="note">{message_html(notice)}</div>'
     return _BODY.sub(lambda body: body[0] + box, page.decode(), count=1).encode()
-
-
-@cache
-def _template() -> Template:
-    folder = Path(__file__).parent / "templates"
-    environment = Environment(loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined)
-    environment.filters["prose"] = lambda sentence: Markup(message_html(sentence))
-    return environment.get_template("limited.html")
 
 
 def _is_due(times: Times) -> bool:
