@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_read_has_one_note_and_a_way_back(tops):
 def test_a_verdict_fits_the_points_that_a_person_gave():
     def verdict(score, of_tests):
         output = new_output("display_data", data={"text/html": "<p><b>x: 1 of 2 points</b></p>the rest"})
-        output.metadata["verdict"] = of_tests
+        output.metadata |= {"verdict": of_tests} if of_tests else {}
         about = {"grade_id": "test_x", "grade": True, "solution": False, "score": score, "points": 2.0}
         one = row_of(NotebookNode(metadata=NotebookNode(nbgrader=NotebookNode(about)), outputs=[output]))
         assert one.html == "the rest"
@@ -110,6 +110,7 @@ def test_a_verdict_fits_the_points_that_a_person_gave():
     assert verdict(1.0, "right") == ("✗", "graded by a person", True)
     assert verdict(0.0, "not written") == ("–", "not written", False)
     assert verdict(0.0, "timed out") == ("✗", "timed out", True)
+    assert verdict(1.0, None) == ("✗", "not all points", True)  # graded before verdicts were stored
 
 
 def test_what_a_person_says_is_on_the_page_of_a_damaged_file_too():

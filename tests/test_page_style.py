@@ -8,6 +8,7 @@ from itertools import pairwise, product
 import pytest
 from bs4 import BeautifulSoup
 
+from autograder import course
 from autograder.gradebook.class_gradebook import Times
 from autograder.reports.class_report import compose, page_path, write
 from autograder.reports.graded_notebook import read_report
@@ -146,20 +147,34 @@ def test_every_page_has_what_a_late_student_needs(pages):
     assert failed.select_one("#exercise-softmax .verdict").text == "✗ its cell failed"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_page_fits_a_telephone_a_dark_room_and_four_sheets(pages, kind, tmp_path):
+def test_the_report_on_a_small_class_judges_no_exercise_and_counts_no_ungraded_answer(pages):
+    page = BeautifulSoup(pages["report"].read_text(), "html.parser")
+    rows = page.select("section[aria-labelledby=exercises] tbody tr")
+    assert len(rows) == len(course.unit(UNIT).points)
+    assert {row("td")[-1].text for row in rows} == {"too few grades"}
+    assert "Left out of all these figures: why_softmax, because" in " ".join(page.figcaption.text.split())
+    assert "of 18" in page.select_one(".figures").text
+
+
+@pytest.fixture(scope="module")
+def browser():
     with chromium() as browser:
-        page = browser.new_page(viewport={"width": 360, "height": 800})
-        page.goto(pages[kind].as_uri())
-        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-        assert page.evaluate("document.documentElement.scrollWidth") == 360
-        paper = []
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            paper.append(page.locator("html").evaluate("one => getComputedStyle(one).backgroundColor"))
-        assert len(set(paper)) == 2
-        page.emulate_media(media="print", color_scheme="dark")
-        assert page.locator("html").evaluate("one => getComputedStyle(one).backgroundColor") == paper[0]
-        assert page.locator(".notebook").is_visible() is False
-        sheets = len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4")))
-        assert sheets <= 4
+        yield browser
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_fits_a_telephone_a_dark_room_and_four_sheets(pages, browser, kind):
+    page = browser.new_page(viewport={"width": 360, "height": 800})
+    page.goto(pages[kind].as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    paper = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        paper.append(page.locator("html").evaluate("one => getComputedStyle(one).backgroundColor"))
+    assert len(set(paper)) == 2
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.locator("html").evaluate("one => getComputedStyle(one).backgroundColor") == paper[0]
+    assert not page.locator(".notebook").is_visible()
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) <= 4
+    page.close()
