@@ -19,6 +19,8 @@ from autograder.report import Report, joined
 
 from . import forked_command
 from .recorded_class import UNIT, RecordedClass, everything, feedback_page, hand_in, notebook
+from .serving import FIRST, SECOND, Serving, released
+from .serving import submit as submit_to_exchange
 from .test_deadlines import DUE, FULL, RIGHT, WRONG, OfEachFile, applied, due_is, settings_are, standings
 
 pytestmark = [
@@ -220,3 +222,20 @@ def test_the_column_of_each_table(tmp_path, header, row, group, section):
     assert roster.group("g") == group
     assert [student.id for student in roster.in_section(section).students] == ["ada"]
     assert not any("Not understood" in remark for remark in roster.remarks)
+
+
+def test_serve_grades_a_submission_for_the_whole_group(course, recorded):
+    groups_are(course, {"ada": "g", "bo": "g", "cy": ""})
+    submit_to_exchange(course, "ada", WRONG, FIRST)
+    with Serving(course, recorded) as serving:
+        serving.work_off()
+        assert sorted(serving.marked) == ["ada", "bo"]
+        submit_to_exchange(course, "bo", RIGHT, SECOND)
+        serving.work_off()
+        assert sorted(serving.marked) == ["ada", "ada", "bo", "bo"]
+        serving.work_off(everything=True)
+        assert len(serving.marked) == 4
+    for student, said in (("ada", True), ("bo", False)):
+        page = released(course, student)
+        assert f"{UNIT}: {FULL} of" in page
+        assert ("your group's submission, by bo" in page.replace("&#39;", "'")) == said

@@ -1,7 +1,9 @@
 """Other points for an exercise of a graded class: a plain model, and all places that show points."""
 
 import shutil
+import signal
 from datetime import timedelta
+from functools import partial
 
 import msgspec
 import pytest
@@ -18,10 +20,13 @@ from autograder.grading.scoring import without_score
 from autograder.lms.grade_tables import for_spreadsheet, marked_class
 from autograder.report import Report
 from autograder.reports.class_report import compose
+from autograder.serving import served_unit
 from tests import REPOSITORY
 
-from . import forked_command
+from . import forked_command, sampling
+from .interrupting import in_a_fork, places, times_in
 from .recorded_class import UNIT, feedback_page, hand_in, opened_gradebook
+from .serving import FIRST, Serving, released, submit
 from .test_deadlines import (
     DUE,
     RIGHT,
@@ -172,12 +177,10 @@ def agrees_with_model(root, result, rules, tests, by_hand):
     lines = {str(line).split()[0]: str(line) for line in class_in_lines(work, result)}
     for student in ANSWERS:
         automatic, scores = {}, {}
-        for name, released in RELEASED.items():
-            automatic[name] = counted(*rules.get(name, ("", 0)), tests[student].get(name, 0.0), released)[0]
+        for name, worth in RELEASED.items():
+            automatic[name] = counted(*rules.get(name, ("", 0)), tests[student].get(name, 0.0), worth)[0]
             person = by_hand.get((student, name))
-            scores[name] = (
-                automatic[name] if person is None else counted(*rules.get(name, ("", 0)), person, released)[0]
-            )
+            scores[name] = automatic[name] if person is None else counted(*rules.get(name, ("", 0)), person, worth)[0]
         score, penalty = sum(scores.values()), sum(scores.values()) / 10 * (student == LATE)
         near = {"abs": 0.0051 * len(RELEASED)}
         mark = result.marks.marks[student]
@@ -266,24 +269,31 @@ def test_points_stay_and_the_student_is_named_if_a_graded_notebook_is_missing(ro
     assert recorded.grade(root).marks.marks["gone"].shown.scores["test_softmax"] == before["test_softmax"] / 2
 
 
-def test_a_run_that_is_stopped_counts_nobody_twice(root, recorded):
-    """A person's score is scaled once, in whichever run: nothing but the gradebook says which rule it counts by."""
-    person_gives(root, "bo", "softmax", 3.0)
-    person_gives(root, "ada", "softmax", 3.0)
-    reweight(root, "softmax", "points", RELEASED["softmax"] / 2)
-    with pytest.raises(KeyboardInterrupt):
-        recorded.grade(root, on_step=stopping())
-    result = recorded.grade(root)
-    assert {result.marks.marks[student].shown.scores["test_softmax"] for student in ("ada", "bo")} == {1.5}
+def test_a_run_that_is_killed_counts_nobody_twice(root, recorded, tmp_path):
+    """Killed before a file or a commit, it leaves what the next run brings to the same points."""
+    for student in ("ada", "gone"):
+        person_gives(root, student, EXERCISES[0], 1.5)
+    reweight(root, EXERCISES[0], "points", RELEASED[EXERCISES[0]] / 2)
+    reweight(root, "softmax", "drop")
+    reweight(root, EXERCISES[1], "give_full")
 
+    def copied(name):
+        return shutil.copytree(root, tmp_path / name / "course")
 
-def stopping():
-    """Stop a run after its first student."""
+    def state(root):
+        marks = {student: mark.shown for student, mark in standings(root).marks.items()}
+        return marks, {student: report_of(root, student) for student in ANSWERS}
 
-    def step():
-        raise KeyboardInterrupt
-
-    return step
+    whole = copied("whole")
+    recorded.grade(whole)
+    assert state(whole)[0]["gone"].scores[f"test_{EXERCISES[0]}"] == 0.75
+    each, of_a_kind = times_in(partial(recorded.grade, copied("counted")))
+    for moment in each if sampling.every else of_a_kind[::4]:
+        killed = copied(str(moment))
+        ended, _ = in_a_fork(partial(places, partial(recorded.grade, killed), moment))
+        assert ended == -signal.SIGKILL
+        assert [row.problem for row in recorded.grade(killed).rows] == [""] * 5
+        assert state(killed) == state(whole)
 
 
 @pytest.mark.parametrize(
@@ -325,3 +335,20 @@ def test_the_command_lists_each_change(root):
     assert [line.split("  ", 1)[1] for line in lines] == [
         f"softmax  {released} -> 2 points", f"softmax  undone, {released} points",
     ]  # fmt: skip
+
+
+def test_serve_counts_by_a_rule_that_comes_while_it_runs(course, recorded, monkeypatch):
+    """No submission is graded again for it; one that comes later counts the same."""
+    monkeypatch.setattr(served_unit, "OPEN_SECONDS", 0.0)  # for how long an open gradebook is used
+    submit(course, "ada", RIGHT, FIRST)
+    with Serving(course, recorded) as serving:
+        serving.work_off()
+        assert f"{UNIT}: 18 of 21 points" in released(course, "ada")
+        reweight(course, "softmax", "points", 2.0)
+        serving.work_off(everything=True)
+        submit(course, "bo", WRONG, FIRST)
+        serving.work_off()
+        assert serving.marked == ["ada", "bo"]
+        assert [(its.score, its.max_score) for its in serving.outcomes] == [(18, 18), (14, 16)]
+    assert f"{UNIT}: 16 of 19 points" in released(course, "ada")
+    assert f"{UNIT}: 14 of 19 points" in released(course, "bo")

@@ -132,12 +132,13 @@ class Writer:
                 raise FileNotFoundError(REPORT_FILE)
             return False
         counted = reweighted(report, self._gradebook.rules)
-        if counted != report:
+        is_new = is_rule_new or counted != report  # a run that was killed may have written the report only
+        if is_new:
             node = self._autograded.reweighted(student, counted)
             entry.put(node, counted)
             if self._pages is not None:
                 self._autograded.replace(student, node, counted)
-        return is_rule_new or counted != report
+        return is_new
 
     def record(self, marked: GradedSubmission) -> str:
         """Record the grade of one submission; return what went wrong, or an empty string.
