@@ -471,7 +471,7 @@ NO_COMMAND = "Give students and a date, `autograder extend"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([UNIT, "s0", "--until", "tomorrow"], "s0: `tomorrow` is no date with a time of day"),
+        ([UNIT, "s0", "--until", "tomorrow"], "s0: `tomorrow` is not a date with a time"),
         ([UNIT, "s0", "--until", "2026-07-03"], "Write it like 2026-07-01 18:00, or add an offset"),
         ([UNIT, "s0", "--until", "2026-10-25 02:30"], "is not a date with a time, or this time is missing or"),
         ([UNIT, "s0", "--until", "2026-07-01 18:00"], "2026-07-01 18:00 CEST is not after the due date"),
