@@ -34,7 +34,7 @@ from .typed import solved
 UNIT = "dot_product_attention"
 UNKNOWN_TIME = "does not say for certain when you submitted"
 """Part of the note on a page whose submission has an unclear time stamp."""
-NOT_GRADED_TOO = "Also there, and not marked: "
+NOT_GRADED_TOO = "Also submitted, but not graded: "
 """Beginning of the note about further notebooks in a student's folder."""
 
 

@@ -178,9 +178,9 @@ def begun(course, autograder):
         ([UNIT, "why_residual"], f"exercises/{UNIT}.py has a cell called `why_residual` already: take another name."),
         (
             ["begun", "Halved"],
-            "autograder/hidden/begun/test_halved.py is there already: move it, or take another name.",
+            "autograder/hidden/begun/test_halved.py already exists: move it, or choose another name.",
         ),
-        (["begun", "a/b"], "`a/b` is no name that Python and a file can have: take letters, digits and `_`."),
+        (["begun", "a/b"], "`a/b` cannot be the name of a unit or exercise: use letters, digits and `_`."),
     ],
 )
 def test_no_exercise_is_begun_over_another(course, autograder, begun, arguments, sentence):
@@ -223,7 +223,7 @@ def test_in_a_unit_with_hints_those_of_a_new_exercise_are_to_write(course, autog
 
 def test_build_says_what_is_left_to_write(course, autograder, begun):
     said = autograder("build", code=2).splitlines()
-    assert said[0] == "The unit begun is not written to its end:"
+    assert said[0] == "The unit begun still has parts to write:"
     marked = [
         f"{path.relative_to(course)}, line {number}: "
         for path in begun
@@ -240,7 +240,7 @@ def test_one_unit_is_built_alone(course, autograder, begun):
     )
     assert "14 files written" in autograder("build", UNIT)  # though the other unit is only begun
     assert "There is no unit `third`" in autograder("matrix", "third", code=2)
-    assert "no known answer with `Norm` in its name" in autograder("matrix", "-k", "Norm", code=2)
+    assert "no known answers with `Norm` in their own" in autograder("matrix", "-k", "Norm", code=2)
     assert "give --write without a unit" in autograder("matrix", UNIT, "--write", code=2)
 
 

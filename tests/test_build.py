@@ -101,7 +101,7 @@ def test_points_are_those_on_the_exercise_line_and_stand_before_its_text(text):
 def test_how_to_hand_in_is_the_course_s_own_text(text):
     theirs = msgspec.structs.replace(load(), handing_in=HandingIn("Upload `{notebook}`, {please}."))
     *_, last = source_notebook(*text(), theirs).cells
-    assert last.source == "## How to hand in\n\nUpload `unit.ipynb`, {please}."
+    assert last.source == "## How to submit\n\nUpload `unit.ipynb`, {please}."
     assert [
         cell.id for cell in source_notebook(*text(), msgspec.structs.replace(theirs, handing_in=HandingIn(""))).cells
     ] == ["unit-1"]
@@ -121,17 +121,18 @@ def test_what_only_draws_is_collapsed_and_its_first_line_says_so(text):
         (['# %% exercise="double"'], "exercise `double` needs points"),
         (['# %% exercise="double" points="2"'], "exercise `double` needs points"),
         (['# %% exercise="treble" points=2'], "no solution in solutions/unit.py: define `treble` there"),
-        (['# %% exercise="double" points=2\nprint(1)'], "has code below its line"),
-        (['# %% exercise="double" points=2'] * 2, "`double` is on two cells"),
-        (['# %% exercize="double" points=2'], "says `exercize`, which means nothing here"),
-        (["# %% exercise=double points=2"], "which means nothing here"),
+        (['# %% exercise="double" points=2\nprint(1)'], "has code below its exercise line"),
+        (['# %% exercise="double" points=2'] * 2, "two cells have the name `double`"),
+        (['# %% exercize="double" points=2'], "says `exercize`, which is not allowed there"),
+        (["# %% exercise=double points=2"], "which is not allowed there"),
         (['# %% exercise="double" points=True'], "needs points"),
         (['# %% [markdown] written="why" points=2'], "question `why` has no model answer"),
         (
             ["# %%\n" + "x" * 89],
-            "a given cell has a line of 89 columns; break it, so that it is read without scrolling (at most 88): x",
+            "a given cell has a line of 89 columns; break it, so that students can read it without scrolling (at most "
+            "88): x",
         ),
-        (['# %% exercise="wide" points=2'], "what students get of `wide` has a line of 92 columns"),
+        (['# %% exercise="wide" points=2'], "the stub of `wide` has a line of 92 columns"),
     ],
 )
 def test_bad_exercise_line_is_one_sentence(text, lines, sentence):

@@ -99,10 +99,10 @@ def test_an_edit_with_nothing_new_takes_away():
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("weights -> w", "`weights` should be there exactly once, and is 3 times"),
-        ("keys -> values", "`keys` should be there exactly once, and is 0 times"),
-        ("scores to weights", "an edit is written `old -> new`, not `scores to weights`"),
-        (" -> weights", "an edit is written"),
+        ("weights -> w", "must contain `weights` exactly once, but contains it 3 times"),
+        ("keys -> values", "must contain `keys` exactly once, but contains it 0 times"),
+        ("scores to weights", "write an edit as `old -> new`, not `scores to weights`"),
+        (" -> weights", "write an edit as"),
     ],
 )
 def test_what_cannot_be_found_once_is_refused(written, said):
@@ -191,11 +191,11 @@ def test_a_mistake_of_two_exercises_is_written_once(tmp_path):
     ("old", "new", "said"),
     [
         ("says:", "say:", "`doubled`: .*unknown field `say`"),
-        ("edit: return x -> return 2 * x", "of: solution", "`doubled`: a mistake has either edits or an answer"),
-        ("edit: return x -> return 2 * x", "edit: return 2 * x", "`doubled`: an edit is written `old -> new`"),
+        ("edit: return x -> return 2 * x", "of: solution", "`doubled`: give a mistake either edits or an answer"),
+        ("edit: return x -> return 2 * x", "edit: return 2 * x", "`doubled`: write an edit as `old -> new`"),
         ("says:", "edit: a -> b\n    edit:", "`edit` is there twice"),
-        ("exercises:", "exercise:", "`exercises` should say which exercise"),
-        ("value,", "worth,", "`worth` is no kind of mistake; the kinds are value, mask,"),
+        ("exercises:", "exercise:", "`exercises` must name the exercise"),
+        ("value,", "worth,", "`worth` is not a kind of mistake; the kinds are value, mask,"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(tmp_path, old, new, said):
@@ -205,7 +205,7 @@ def test_a_mistake_in_the_file_is_named(tmp_path, old, new, said):
 
 def test_an_edit_that_cannot_be_made_says_where_it_is_written(tmp_path):
     (one, _) = read(tmp_path, FILE.replace("return x ->", "return y ->"))
-    with pytest.raises(EditError, match=r"mistakes\.yaml: `doubled`: `return y` should be there exactly once"):
+    with pytest.raises(EditError, match=r"mistakes\.yaml: `doubled`: the code must contain `return y` exactly once"):
         one.source()
 
 

@@ -123,7 +123,7 @@ def rows_of(graded):
 
 def test_ignored_files_are_reported(graded):
     rows, said = rows_of(graded), " ".join(graded[2].split())
-    assert f"There is no notebook, only `homework.rar`. Hand in `{UNIT}.ipynb` itself." in rows["rar"]
+    assert f"There is no notebook, only `homework.rar`. Submit `{UNIT}.ipynb` itself." in rows["rar"]
     assert f"{NOT_GRADED_TOO}`{UNIT} (1).ipynb`." in rows["two"]
     assert f"IGNORED in {graded[0]}/submitted: on top.ipynb, loose/homework.ipynb, typo/{UNIT}s." in said
     assert "loose" not in rows

@@ -168,9 +168,9 @@ def test_only_honest_workers_with_the_same_course_get_submissions(cluster, small
     with cluster.spoken_to() as address:
         _wait_for_workers(address, 2)
     said = []
-    with pytest.raises(GradingRefused, match="has no worker that can mark"):
+    with pytest.raises(GradingRefused, match="has no worker that can grade"):
         on(cluster, root, said.append, device="cuda")
-    assert ["it offers no GPU" in sentence for sentence in said] == [True, True]
+    assert ["the worker offers no GPU" in sentence for sentence in said] == [True, True]
     said.clear()
 
     def say(sentence):
@@ -183,9 +183,9 @@ def test_only_honest_workers_with_the_same_course_get_submissions(cluster, small
     on(cluster, root, say)
     assert everything(root) == wanted
     told = "\n".join(said[:2])
-    assert "its engine or its course is another one for dot_product_attention" in told
+    assert "the worker's version of the autograder or of dot_product_attention differs" in told
     assert "a report has another submission's digest" in told
-    assert said[2].startswith("Marked at isolation ")
+    assert said[2].startswith("Graded at isolation level ")
     assert len(said) == 3
 
 
@@ -210,7 +210,7 @@ def test_a_class_is_graded_as_locally_though_a_worker_is_killed(with_two, cluste
     test_routes.is_the_same(found, test_routes.by(test_routes.USUAL, whole, tmp_path / "usual", recorded, None))
     assert {row.student: row.report.status for row in results[0].rows}["fay"] == "timed_out"
     (told,) = said[0]
-    assert told.startswith("Marked at isolation ")
+    assert told.startswith("Graded at isolation level ")
     assert sum(int(part.partition(")")[0]) for part in told.split("(")[1:]) == 13
 
 
@@ -226,7 +226,7 @@ def test_a_submission_that_ends_each_worker_is_a_grader_error_until_it_is_graded
     assert len(killed) >= 2
     told = {row.student: row.report for row in result.rows}
     assert [student for student, report in told.items() if report.status == "grader_error"] == ["eve"]
-    assert "with nothing else to grade, ended" in told["eve"].message
+    assert "that tried to grade this file alone ended" in told["eve"].message
     rows, files = everything(root)
     assert [row for row in rows["grades"] if row[0] != "eve"] == [row for row in wanted[0]["grades"] if row[0] != "eve"]
     assert {row[2] for row in rows["grades"] if row[0] == "eve" and row[1].startswith("test_")} == {None}
@@ -360,8 +360,9 @@ def test_malformed_answers_are_refused(honest, expected):
     with pytest.raises(CannotGrade, match="No bwrap"):
         expected.able(msgspec.json.encode(Unable("No bwrap.")))
     for change, why in [
-        ({"isolation": "none"}, "its isolation is none"), ({"device": "cuda"}, "it computes on cuda"),
-        ({"torch": "1.0"}, "it has torch 1.0"), ({"kit": "other"}, "its kit is another one"),
+        ({"isolation": "none"}, "its isolation level is none"), ({"device": "cuda"}, "it computes on cuda"),
+        ({"torch": "1.0"}, "it has torch 1.0"), ({"kit": "other"}, "its version of the autograder or of the course "
+            "differs"),
     ]:  # fmt: skip
         with pytest.raises(CannotGrade, match=why):
             expected.able(msgspec.json.encode(msgspec.structs.replace(able, **change)))
@@ -380,11 +381,11 @@ def test_any_changed_answer_is_taken_or_refused(honest, expected, inserted, plac
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("tcp://10.1.2.3:8786", "--plain-tcp where the network is yours alone"),
+        ("tcp://10.1.2.3:8786", "If nobody else uses the network, pass --plain-tcp"),
         ("tcp://no-such-host.invalid:8786", "--plain-tcp"),
-        ("inproc://10.1.2.3/1/1", "is no scheduler's address"),
-        ("ws://127.0.0.1:8786", "is no scheduler's address"),
-        ("tls://127.0.0.1", "is no scheduler's address"),
+        ("inproc://10.1.2.3/1/1", "is not the address of a scheduler"),
+        ("ws://127.0.0.1:8786", "is not the address of a scheduler"),
+        ("tls://127.0.0.1", "is not the address of a scheduler"),
         ("127.0.0.1:8786", "DASK_DISTRIBUTED__COMM__TLS__CA_FILE names none"),
     ],
 )

@@ -36,7 +36,7 @@ DAMAGED = {
     "nbformat 3": (b'{"nbformat": 3, "cells": []}', "format 3"),
     "another course": (
         b'{"nbformat": 4, "cells": [{"cell_type": "code", "source": "1"}]}',
-        "No exercise of this course",
+        "The notebook contains no exercise of this course",
     ),
     "50 MB": (b" " * 50_000_000, "more than 16"),
 }
@@ -114,7 +114,7 @@ def test_the_json_of_mark_is_printable(marked):
     ("arguments", "sentence"),
     [
         (["grade", "self_atention"], "There is no unit `self_atention`. The units are:"),
-        (["grade", UNIT, "--submitted", "docs"], "Nobody has handed in"),
+        (["grade", UNIT, "--submitted", "docs"], "Nobody has submitted"),
         (["grade", UNIT, "--device", "tpu"], "'tpu' is not one of"),
         (["mark"], "Missing argument"),
     ],
@@ -154,7 +154,7 @@ def test_a_module_lying_in_the_folder_is_not_imported(tmp_path):
         (["--course", "/proc"], "/proc cannot be written to"),
         (["--roster", "no_roster.csv"], "no_roster.csv cannot be read"),
         (["--roster", "LICENSE"], "names nobody"),
-        (["--dry-run", "--course", "demo/submitted"], "There are no marks to compare with"),
+        (["--dry-run", "--course", "demo/submitted"], "There are no grades to compare with"),
     ],
 )
 def test_a_class_that_cannot_be_graded_is_one_sentence(autograder, options, sentence):
@@ -221,7 +221,7 @@ def test_a_level_that_is_not_there_is_refused(autograder, without_bubblewrap):
     assert (report["isolation"], report["score"]) == ("B", report["max_score"])
     both = autograder("mark", right, "--require-isolation", "A", "--trust-submissions")
     assert (both.returncode, both.stdout) == (2, "")
-    assert "the one rules the other out" in both.stderr
+    assert "not both" in both.stderr
 
 
 def test_the_level_and_what_it_consists_of_stand_with_the_mark(marked):

@@ -92,7 +92,7 @@ def test_a_result_that_is_far_too_large_is_said_so():
     (value,) = round_trip([torch.zeros(4000, 4000)])
     with pytest.raises(Mismatch) as seen:
         assert_close(value, Expected(torch.zeros(3), 1e-5))
-    assert "shape (4000, 4000), far larger than any that this exercise asks for" in str(seen.value)
+    assert "shape (4000, 4000), far larger than this exercise requires" in str(seen.value)
 
 
 DTYPES = sorted({dtype for dtype in vars(torch).values() if isinstance(dtype, torch.dtype)}, key=str)

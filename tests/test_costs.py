@@ -427,7 +427,7 @@ def test_limits_are_told_with_what_was_seen():
         assert_within(own, {"largest": 512}, Q, K, V)
     with pytest.raises(Mismatch, match=r"It takes [\d,]+ operations; 10 are enough"):
         assert_within(own, {"operations": 10}, Q, K, V)
-    with pytest.raises(Mismatch, match=r"held at once have [\d,]+ numbers; 10 are enough"):
+    with pytest.raises(Mismatch, match=r"in memory at the same time have [\d,]+ numbers; 10 are enough"):
         assert_within(own, {"alive": 10}, Q, K, V)
 
 
@@ -444,7 +444,7 @@ def test_blocks_of_a_generator_count_as_long_as_they_are_kept():
     for own in (one_by_one, kept):
         assert_within(own, {"alive": 4 * HD}, blocks)
     assert_within(one_by_one, {"alive": 4 * HD}, blocks, once=True)
-    with pytest.raises(Mismatch, match="held at once"):
+    with pytest.raises(Mismatch, match="in memory at the same time"):
         assert_within(kept, {"alive": 4 * HD}, blocks, once=True)
 
 

@@ -49,8 +49,8 @@ def points(course):
 def test_it_is_upgraded_graded_again_and_exported(course):
     before = points(course)
     said = run("upgrade-course", course)
-    assert f"{UNIT} is graded already and stays as it was given out." in said
-    assert "inference brought to this version" in said
+    assert f"{UNIT} is already graded, so its released version is kept." in said
+    assert "inference updated to this version" in said
     assert not list(course.glob("*/inference/known_mistakes.json.gz"))
 
     predicted = run("grade", UNIT, "--course", course, "--dry-run", "--json")

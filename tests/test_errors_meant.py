@@ -8,22 +8,22 @@ from autograder.core.complaints import explain_error
 
 X = torch.ones
 PRODUCTS = {
-    "vector and matrix": (lambda: X(3) @ X(6, 3), "3 meets 6"),
-    "matrix and vector": (lambda: X(6, 3) @ X(6), "3 meets 6"),
-    "matrices": (lambda: X(4, 3) @ X(2, 3), "3 meets 2"),
-    "a batch": (lambda: X(2, 4, 3) @ X(2, 5, 3), "3 meets 5"),
-    "heads": (lambda: X(2, 8, 4, 3) @ X(2, 8, 5, 3), "3 meets 5"),
-    "a layer": (lambda: nn.Linear(3, 4)(X(2, 5)), "5 meets 3"),
+    "vector and matrix": (lambda: X(3) @ X(6, 3), "3 and 6"),
+    "matrix and vector": (lambda: X(6, 3) @ X(6), "3 and 6"),
+    "matrices": (lambda: X(4, 3) @ X(2, 3), "3 and 2"),
+    "a batch": (lambda: X(2, 4, 3) @ X(2, 5, 3), "3 and 5"),
+    "heads": (lambda: X(2, 8, 4, 3) @ X(2, 8, 5, 3), "3 and 5"),
+    "a layer": (lambda: nn.Linear(3, 4)(X(2, 5)), "5 and 3"),
 }
 NUMBER_BY_NUMBER = {
-    "a sum": (lambda: X(3, 4) + X(4, 3), "4 meets 3"),
-    "a mask": (lambda: X(2, 4, 4).masked_fill(X(6, 6).bool(), 1.0), "6 meets 4"),
-    "a batch of another size": (lambda: X(3, 2, 4, 3) @ X(2, 2, 3, 4), "3 meets 2"),
+    "a sum": (lambda: X(3, 4) + X(4, 3), "4 and 3"),
+    "a mask": (lambda: X(2, 4, 4).masked_fill(X(6, 6).bool(), 1.0), "6 and 4"),
+    "a batch of another size": (lambda: X(3, 2, 4, 3) @ X(2, 2, 3, 4), "3 and 2"),
 }
 OTHERS = {
-    "dtypes": (lambda: X(6, 3) @ X(3, 2).double(), "Tensors of two dtypes meet"),
-    "dtypes in a layer": (lambda: nn.Linear(3, 2)(X(6, 3).double()), "Tensors of two dtypes meet"),
-    "a parameter": (lambda: nn.Parameter(X(3)).copy_(X(3)), "under `with torch.no_grad():`"),
+    "dtypes": (lambda: X(6, 3) @ X(3, 2).double(), "combines tensors of two dtypes"),
+    "dtypes in a layer": (lambda: nn.Linear(3, 2)(X(6, 3).double()), "combines tensors of two dtypes"),
+    "a parameter": (lambda: nn.Parameter(X(3)).copy_(X(3)), "use `with torch.no_grad():`"),
     "something else": (lambda: X(6, 3).view(4, 4), ""),
 }
 
@@ -36,14 +36,14 @@ def said_of(wrong):
 
 @pytest.mark.parametrize(("wrong", "met"), PRODUCTS.values(), ids=PRODUCTS)
 def test_of_a_product(wrong, met):
-    assert "A matrix product joins" in said_of(wrong)
-    assert f"here {met}." in said_of(wrong)
+    assert "In a matrix product, the last dimension" in said_of(wrong)
+    assert f"here they are {met}." in said_of(wrong)
 
 
 @pytest.mark.parametrize(("wrong", "met"), NUMBER_BY_NUMBER.values(), ids=NUMBER_BY_NUMBER)
 def test_of_what_meets_number_by_number(wrong, met):
-    assert "Where tensors meet number by number" in said_of(wrong)
-    assert f"here {met}." in said_of(wrong)
+    assert "In operations element by element" in said_of(wrong)
+    assert f"here they are {met}." in said_of(wrong)
 
 
 @pytest.mark.parametrize(("wrong", "says"), OTHERS.values(), ids=OTHERS)

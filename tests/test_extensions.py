@@ -489,9 +489,9 @@ NO_COMMAND = "Give students and a date, `autograder extend"
         ([UNIT, "--csv", "both.csv"], "s0: Give either until"),
         ([UNIT, "--csv", "none.csv"], "s0: Give either until"),
         ([UNIT, "--csv", "twice.csv"], "has s0 more than once"),
-        ([UNIT, "--csv", "columns.csv"], "needs a header with the columns student, and until or by"),
-        ([UNIT, "--csv", "empty.csv"], "needs a header with the columns student, and until or by"),
-        ([UNIT, "--csv", "binary.csv"], "is no CSV file in UTF-8"),
+        ([UNIT, "--csv", "columns.csv"], "needs a header with a column student and a column until or by"),
+        ([UNIT, "--csv", "empty.csv"], "needs a header with a column student and a column until or by"),
+        ([UNIT, "--csv", "binary.csv"], "is not a CSV file in UTF-8"),
         ([UNIT, "--csv", "missing.csv"], "cannot be read: No such file"),
     ],
 )
@@ -508,7 +508,7 @@ def test_extensions_are_given_listed_replaced_and_removed(root):
         0,
         ["s1  2026-07-03 18:00 CEST  2 days", "nobody  2026-07-03 18:00 CEST  2 days"],
     )
-    assert said == f"`autograder grade {UNIT}` puts this into penalties and pages."
+    assert said == f"`autograder grade {UNIT}` updates penalties and feedback pages."
     (root / "table.csv").write_text("Student;Until;By\ns0;;36h\ns1;2026-07-03 12:00 -0400;\n", encoding="utf-8-sig")
     _, printed, _ = extend(root, UNIT, "--csv", root / "table.csv")
     assert printed.splitlines() == ["s0  2026-07-03 06:00 CEST  1 day 12 hours", "s1  2026-07-03 18:00 CEST  2 days"]
@@ -544,15 +544,15 @@ def test_a_student_of_the_roster_need_not_be_in_the_gradebook(root):
         ('rule = "linear"\npercent_a_day = nan', "needs either percent_a_day or points_a_day, above 0"),
         ('rule = "zero"\npoints_a_day = 1', 'percent_a_day and points_a_day need rule = "linear"'),
         ('rule = "zero"\nlate_days = -1', "late_days must be from 0"),
-        ('rule = "none"\nlate_days = 1', "late_days need a rule for submissions that are later still"),
+        ('rule = "none"\nlate_days = 1', "late_days need a rule for submissions after the late days"),
         ('rule = "zero"\nsteps = [{ later_than = "0h", percent = 1 }]', 'steps need rule = "steps"'),
         ('rule = "steps"', 'rule = "steps" needs steps, such as'),
         ('rule = "steps"\nsteps = [{ later_than = "soon", percent = 1 }]', "later_than = 'soon' is no duration"),
-        ('rule = "steps"\nsteps = [{ later_than = "1d" }]', "each step needs percent, or each needs points"),
+        ('rule = "steps"\nsteps = [{ later_than = "1d" }]', "give percent in every step, or points in every step"),
         ('rule = "steps"\nsteps = [{ later_than = "1d", percent = 101 }]', "percent must be from 0 to 100"),
         (
             'rule = "steps"\nsteps = [{ later_than = "1d", percent = 9 }, { later_than = "24h", percent = 10 }]',
-            "each step must be later than the one before, and cost more",
+            "each step must be later than the one before, and deduct more",
         ),
     ],
 )

@@ -516,7 +516,7 @@ def marked(marker, where, code):
 def test_calls_of_the_librarys_attention_are_detected(marker, code):
     exercise = marked(marker, ATTENTION, code)
     assert (exercise.status, exercise.score) == ("forbidden", 0), exercise
-    assert exercise.message == "It calls a library's attention; this exercise asks you to write that step yourself."
+    assert exercise.message == "The code calls a library's attention; in this exercise, write that step yourself."
 
 
 @pytest.mark.parametrize("code", SOFTMAX_ROUTES.values(), ids=SOFTMAX_ROUTES)

@@ -165,7 +165,7 @@ def agree_with_the_model(root, recorded, groups, submitted, extensions):
         assert (report.notebook, report.score) == (f"{author}/{UNIT}/{UNIT}.ipynb", score)
         page = feedback_page(root, student).read_text()
         assert f"{UNIT}: {round(score - penalty, 2):g} of" in page
-        said = f"This is your group's submission, by {author}."
+        said = f"This is your group's submission, submitted by {author}."
         assert (said in lines[student]) == (author != student)
         assert ("your group" in page) == (author != student)
     assert recorded.preview(root).changes == []

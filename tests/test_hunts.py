@@ -81,10 +81,13 @@ TOLD = {
     "no numbers": (torch.ones(1, 0, 2, 2, device="meta"), "a tensor is expected."),
     "three dimensions": (torch.ones(2, 2, 2), "The input has 3 dimensions; (b, h, T, hd) is expected."),
     "float64": (torch.ones(1, 2, 2, 2).double(), "torch.float64; torch.float32 is expected. Call `.float()`."),
-    "int64": (torch.ones(1, 2, 2, 2).long(), "torch.int64; torch.float32 is expected. Write its numbers with a point"),
+    "int64": (
+        torch.ones(1, 2, 2, 2).long(),
+        "torch.int64; torch.float32 is expected. Write its numbers with a decimal point",
+    ),
     "complex": (torch.ones(1, 2, 2, 2) * 1j, "The input is torch.complex64; torch.float32 is expected."),
-    "empty": (torch.ones(0, 2, 2, 2), "The input has no numbers: its shape is (0, 2, 2, 2)."),
-    "endless and empty": (torch.ones(1, 1 << 40, 0, 1), "The input has no numbers"),
+    "empty": (torch.ones(0, 2, 2, 2), "The input has no elements: its shape is (0, 2, 2, 2)."),
+    "endless and empty": (torch.ones(1, 1 << 40, 0, 1), "The input has no elements"),
     "expanded": (
         torch.ones(1).expand(1, 1 << 40, 2, 1),
         "The input has 2199023255552 numbers; at most 12 are allowed.",
@@ -94,12 +97,12 @@ TOLD = {
     "infinity": (torch.full((1, 2, 2, 2), -torch.inf), "NaN or infinite numbers; finite ones are expected."),
     "one token": (
         torch.arange(6.0).view(1, 2, 1, 3),
-        "On your input, x of shape (1, 2, 1, 3), the wrong one and the right one both give [[[0, 1, 2, 3, 4, 5]]]: "
-        "no difference.",
+        "On your input, x of shape (1, 2, 1, 3), the wrong function and the right one both return "
+        "[[[0, 1, 2, 3, 4, 5]]]: there is no difference.",
     ),
     "next to nothing": (
         1 + torch.arange(4.0).view(1, 2, 2, 1) / 2000,
-        "They differ by 0.0005 at most; more than 0.001 is asked.",
+        "The results differ by 0.0005 at most; they must differ by more than 0.001.",
     ),
 }
 
@@ -120,7 +123,7 @@ def test_an_input_that_the_right_one_refuses_is_none():
         raise ValueError("A width of 5 cannot be split.\nWhatever else.")
 
     found = judged(torch.arange(8.0).view(1, 2, 2, 2), right=right)
-    assert found.problem == "Yours does not take this input: ValueError: A width of 5 cannot be split."
+    assert found.problem == "Yours raises an error on this input: ValueError: A width of 5 cannot be split."
 
 
 @pytest.mark.parametrize(
@@ -159,7 +162,7 @@ def test_several_tensors_have_their_sizes_in_common():
     assert of(ones, ones, mask).problem == ""
     assert of(ones, ones).problem == ("The input is a tuple of 2; 3 tensors are expected: queries, keys, mask.")
     assert of(ones, torch.ones(1, 3), mask).problem == (
-        "d is 2 in one place and 3 in another; (Tq, d), (Tk, d) and (Tq, Tk) are expected."
+        "d is 2 in one dimension and 3 in another; (Tq, d), (Tk, d) and (Tq, Tk) are expected."
     )
     assert of(ones, ones, mask.float()).problem == "`mask` is torch.float32; torch.bool is expected."
     assert of(torch.ones(2, 3), torch.ones(2, 3), torch.ones(2, 2).bool()).problem == (
@@ -381,7 +384,7 @@ def test_a_wrong_function_that_needs_more_than_modules_cannot_be_released(monkey
         catalogue.Code(HEADS, "merge_heads", "def merge_heads(x):\n    return split_heads(x, 2)\n"),
     )
     monkeypatch.setattr(graders_of_hunts.catalogue, "misconceptions", lambda unit: {"x": entry})
-    with pytest.raises(NoHunt, match="uses `split_heads`: it can use nothing but modules"):
+    with pytest.raises(NoHunt, match="uses `split_heads`; in a bug hunt it may use only imported modules"):
         Hunt("merge_heads", ("x: b h T hd",), mistake="x").packed(HEADS)
 
 

@@ -434,7 +434,13 @@ def test_a_hostile_zip_file_writes_nothing_outside_and_fills_no_disk(root, tmp_p
     taken = {name: text for name, text in submitted(root).items() if name not in before}
     assert taken == {f"ada/{UNIT}/a\N{REPLACEMENT CHARACTER}[2Jb.txt": b"bell", f"ada/{UNIT}/both": b"file"}
     whys = " ".join(done.left_out.values())
-    for why in ("not one within a folder", "too long", "not a regular file", "larger than 2 MB", "is encrypted"):
+    for why in (
+        "not a valid path within a folder",
+        "too long",
+        "not a regular file",
+        "larger than 2 MB",
+        "is encrypted",
+    ):
         assert why in whys
     assert "a file and a folder have the same name" in whys
     assert not list(tmp_path.rglob("outside.txt"))
@@ -655,8 +661,8 @@ def test_the_commands_print_results_and_errors(root, tmp_path, autograder, capsy
         (export, ([UNIT], "csv", tmp_path / "no" / "marks.csv"), "cannot be written"),
         (export, ([UNIT], "csv", root / "roster.csv"), "is a file that this command reads"),
         (export, ([UNIT], "csv", root / "gradebook.db"), "is a file that this command reads"),
-        (export, ([UNIT], "canvas", None, ["x=y"]), "is not UNIT=COLUMN"),
-        (export, ([UNIT], "csv", None, [f"{UNIT}=y"]), "goes with `--format canvas`"),
+        (export, ([UNIT], "canvas", None, ["x=y"]), "is not of the form UNIT=COLUMN"),
+        (export, ([UNIT], "csv", None, [f"{UNIT}=y"]), "use it only with `--format canvas`"),
         (import_, (UNIT, tmp_path / "no.zip"), "cannot be read"),
         (import_, (UNIT, path, tmp_path / "no.csv"), "cannot be read"),
     ):

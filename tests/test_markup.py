@@ -176,7 +176,7 @@ def test_what_stands_in_for_a_formula_cannot_be_written():
 
 @given(HOSTILE.map(lambda text: "".join(letter for letter in text if letter.isprintable() or letter in "\n\t")))
 def test_a_sentence_of_the_kits_is_text_whatever_it_names(name):
-    message = f"Marked from `{name}`; the notebook is called `{UNIT}.ipynb`."
+    message = f"`{name}` was graded; the notebook should be called `{UNIT}.ipynb`."
     page = BeautifulSoup(markdown2html(f"> **Marked.** {escape_markdown(message)}"), "html.parser")
     assert {element.name for element in page.find_all()} <= {"blockquote", "p", "strong", "code"}
     assert not any(element.attrs for element in page.find_all())
@@ -186,7 +186,7 @@ def test_a_sentence_of_the_kits_is_text_whatever_it_names(name):
 
 
 def test_a_plain_name_is_code_in_the_kits_note():
-    message = "Marked from `homework (final) v2.ipynb`; the notebook is called `self_attention.ipynb`."
+    message = "`homework (final) v2.ipynb` was graded; the notebook should be called `self_attention.ipynb`."
     assert escape_markdown(message) == message
 
 

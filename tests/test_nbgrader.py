@@ -117,7 +117,7 @@ def test_table_has_a_row_for_everyone(graded):
     for student in [*SUBMITTERS, NOTHING]:
         assert student in printed
     assert "nothing submitted" in printed
-    assert "Marked from `homework (final) v2.ipynb`" in printed
+    assert "`homework (final) v2.ipynb` was graded" in printed
     assert "isolation A" in printed
     for mistake in ("divided_by_d_k", "softmax_over_dim_1", "KeysUsedAsValues", "timed out", "damaged"):
         assert mistake in printed
@@ -265,7 +265,7 @@ def test_what_a_mark_of_nbgraders_own_autograde_rests_on(autograded, marks):
     assert (kept.submission, kept.status, kept.isolation) == (submission, "graded", marks["chiara"].isolation)
     assert scores(autograded)["amara"] == scores(autograded)["chiara"]
     again = forked_command.autograder("grade", UNIT, "--course", autograded, cwd=REPOSITORY)
-    assert "Unchanged since they were graded, and left alone: 1." in again.stdout, again.stderr
+    assert "Not graded again, because unchanged since their last grading: 1." in again.stdout, again.stderr
 
 
 def test_our_own_fault_is_no_zero_in_nbgraders_own_autograde(autograded):

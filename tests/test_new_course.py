@@ -139,7 +139,7 @@ def test_a_new_course_has_all_that_it_needs_and_takes_no_other_s_place(folders, 
     assert "'../..'" in (autumn / "nbgrader_config.py").read_text()  # both can be moved together
     assert (autumn / ".gitignore").read_text() == "*\n"  # the students' records stay out of the kit's history
     before = files(autumn)
-    assert "is there already, and not empty. Name a folder" in command("new-course", autumn, expected=2)
+    assert "already exists and is not empty. Name a new folder" in command("new-course", autumn, expected=2)
     assert files(autumn) ^ before == set()
     with pytest.raises(
         course.UnknownUnit, match=r"There is no unit `calculus`\. The units are: attention_masks, causal_attention,"
@@ -155,7 +155,7 @@ def test_a_course_folder_is_marked_by_what_it_was_given(folders, command):
     said = command("grade", UNIT, "--course", autumn, "--markers", "1")
     assert f"{UNIT}: 1 students, 23 points, 3 by hand" in said
     assert "ada graded 20 / 20" in said
-    assert "this version of the kit has another. The folder's exercises are graded, at the folder's points." in said
+    assert "The exercises of the folder's version are graded, with that version's points." in said
     assert is_of(autumn, "older")
     assert held(autumn)[1] == [20.0]
     report = json.loads((autumn / "autograded" / "ada" / UNIT / "report.json").read_text())
@@ -165,10 +165,10 @@ def test_a_course_folder_is_marked_by_what_it_was_given(folders, command):
     again = json.loads((autumn / "autograded" / "ada" / UNIT / "report.json").read_text())
     assert again["exercises"] == report["exercises"]
     before = files(autumn)
-    assert f"{UNIT} is graded already and stays as it was given out." in command("upgrade-course", autumn)
+    assert f"{UNIT} is already graded, so its released version is kept." in command("upgrade-course", autumn)
     assert files(autumn) ^ before == set()
     said = command("upgrade-course", autumn, UNIT, expected=2)
-    assert f"{UNIT} is graded in {autumn} already (1 of the class), and stays as it was given out." in said
+    assert f"{UNIT} is already graded in {autumn} (1 of the class), so its released version is kept." in said
     assert files(autumn) ^ before == set()
 
 
@@ -177,24 +177,24 @@ def test_a_course_folder_is_upgraded_before_anything_is_graded(folders, kit, com
     kept = winter / "source" / UNIT / f"{UNIT}.ipynb"
     original = kept.read_text()
     kept.write_text(original.replace("softmax", "SOFTMAX"))
-    with pytest.raises(NotMade, match=f"{kept} was changed by hand, and upgrading would lose that."):
+    with pytest.raises(NotMade, match=f"{kept} was changed by hand, and upgrading would lose these changes."):
         upgrade_course(winter)
     kept.write_text(original)
     assert is_of(winter, "older")
     (winter / "source" / UNIT / "data.txt").write_text("an instructor's own")
     former = winter / "source" / UNIT / "known_mistakes.json.gz"
     former.write_text("data of an earlier version's check")
-    assert f"{UNIT} brought to this version of the kit." in command("upgrade-course", winter)
+    assert f"{UNIT} updated to this version of the autograder." in command("upgrade-course", winter)
     assert is_of(winter, "now")
     for kind in ("source", "release"):
         assert files(kit / kind) - files(winter / kind) == set()
     assert (winter / "source" / UNIT / "data.txt").is_file()
     assert not former.exists()
-    assert "has its units as this version of the kit has them" in command("upgrade-course", winter)
+    assert "are up to date with this version of the autograder" in command("upgrade-course", winter)
     wrong = (
         (REPOSITORY, "is the course itself"),
-        (winter / "no", "is not there"),
-        (winter / "source", "is no course folder"),
+        (winter / "no", "There is no course folder"),
+        (winter / "source", "is not a class's folder"),
     )
     for place, reason in wrong:
         with pytest.raises(NotMade, match=reason):
@@ -203,7 +203,7 @@ def test_a_course_folder_is_upgraded_before_anything_is_graded(folders, kit, com
 
 def test_without_course_it_is_the_class_whose_folder_we_are_in(folders, kit, command):
     autumn = folders / "autumn"
-    assert f"source keeps {UNIT} as it was given out" in command("grade", UNIT, "--dry-run", cwd=autumn)
+    assert f"source has another version of {UNIT}" in command("grade", UNIT, "--dry-run", cwd=autumn)
     for elsewhere in (kit, autumn / "submitted"):
         said = command("grade", UNIT, "--dry-run", cwd=elsewhere, expected=2)
         assert f"there is no {kit}/submitted/" in said
@@ -220,7 +220,7 @@ def test_what_cannot_be_marked_is_a_sentence(folders, tmp_path, monkeypatch):
             assignment(UNIT, winter, None, None)
 
     kept.write_text(right.replace(GONE, "normalize_by_maximum"))
-    refused(course.UnusableUnit, f"given normalize_by_maximum in {UNIT}, which this version of the kit no longer marks")
+    refused(course.UnusableUnit, "no longer in the autograder: normalize_by_maximum.")
     kept.write_text("{")
     refused(course.UnusableUnit, f"{kept} cannot be read")
     shutil.rmtree(kept.parent)

@@ -59,7 +59,7 @@ def test_the_commands_work(folder):
     assert "1 feedback pages for Moodle" in run("feedback-zip", UNIT, "--course", folder)
     run("report", UNIT, "--course", folder)
     assert (folder / "reports" / UNIT / "report.html").is_file()
-    assert "has its units as" in run("upgrade-course", folder)
+    assert "are up to date with" in run("upgrade-course", folder)
     with database.of(folder).reading() as session:
         assert session is not None
     assert not list(folder.parent.glob("*.part"))

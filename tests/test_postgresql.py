@@ -229,7 +229,7 @@ def test_nothing_there_yet(postgresql, tmp_path):
     keeps_at(tmp_path, postgresql.url(name))
     with pytest.raises(NoMarks, match=f"there is no postgresql://autograder@/{name}"):
         of_units(tmp_path, [UNIT])
-    with pytest.raises(Exception, match="Nobody has handed in"):
+    with pytest.raises(Exception, match="Nobody has submitted"):
         assignment(UNIT, tmp_path, None, None)
 
 

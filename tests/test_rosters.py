@@ -175,7 +175,7 @@ def test_a_course_that_is_begun_is_no_class(tmp_path):
     [
         ('[roster]\nheader = { Kenmerk = "identity" }\n', "`Kenmerk` as `identity`, which is no column of a roster"),
         ("[roster]\nheader = 3\n", "cannot be used: Expected `object`"),
-        ("[limits]\ncell_cpu_seconds = 10\n", r"unknown field `limits`.*they have \[roster\] and"),
+        ("[limits]\ncell_cpu_seconds = 10\n", r"unknown field `limits`.*may have only \[roster\] and"),
         ("[roster", "cannot be used: "),
     ],
 )

@@ -278,7 +278,7 @@ def test_work_in_a_zip_file_next_to_a_stub_is_served(course, recorded):
                 file.writestr("a/b.ipynb", content)
             serving.work_off()
             assert [served.score for served in serving.outcomes] == scores
-    assert "Marked from" in feedback_page(course, "ada").read_text()
+    assert "was graded; the notebook should be called" in feedback_page(course, "ada").read_text()
 
 
 def test_the_limit_holds_in_any_hour():
@@ -625,7 +625,7 @@ def test_with_nbgraders_own_commands(tmp_path, started):
         file.write("\n")
     time.sleep(served_unit.KIT_SECONDS)
     hand_in(root, "bo", notebook())
-    running.remark("starting anew")
+    running.remark("starting again")
     with socket.socket() as elsewhere:
         elsewhere.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with pytest.raises(OSError, match="in use"):

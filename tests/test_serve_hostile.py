@@ -52,7 +52,7 @@ def test_notebooks_under_other_names_are_read_once_outside_the_serving_thread(tm
     def looked_at():
         return Submissions(tmp_path, UNIT, None, finder.newest).hand_in("ada")
 
-    assert looked_at() == HandIn("ada", None, "Its files are being looked through.")
+    assert looked_at() == HandIn("ada", None, "The submitted files are still being searched for a notebook.")
     wait_until(lambda: not finder.is_searching)
     assert [looked_at().notebook, looked_at().notebook] == ["mine.ipynb"] * 2
     assert sorted(name for name, _ in read) == ["mine.ipynb", "other.ipynb"]

@@ -67,7 +67,7 @@ def test_single_files_are_written_again_only_where_they_changed(tmp_path, monkey
     (tmp_path / path).write_text("{}")
     assert write_single_files(texts) == [path]
     with pytest.raises(
-        BuildError, match="no cell imports the check; begin a line of one with `from layers_check import"
+        BuildError, match="no cell imports the check; begin a line of a cell with `from layers_check import"
     ):
         single_files(tmp_path, "layers_check")
 
@@ -122,5 +122,5 @@ def test_an_address_to_fetch_from_that_cannot_be_trusted_is_refused(address, tmp
     settings = (REPOSITORY / "autograder.toml").read_text()
     file = tmp_path / "autograder.toml"
     file.write_text(settings.replace('files_at = ""', f"files_at = {json.dumps(address)}"))
-    with pytest.raises(BadSettings, match="files_at is an address that begins with https://, or empty"):
+    with pytest.raises(BadSettings, match="files_at must be empty, or an address that begins with https://"):
         load(file)

@@ -50,7 +50,7 @@ def test_each_section_has_a_slide_but_those_about_the_notebook_itself(pages):
     headings = re.findall(r"^## (.+)$", text, re.M)
     shown = {re.search(r"<h2>(.*?)</h2>", one)[1] for _, one in pages if "<h2>" in one}
     assert len(headings) > 5
-    assert {one for one in headings if one not in ("How far you are", "How to hand in")} == shown - {title(pages)}
+    assert {one for one in headings if one not in ("How far you are", "How to submit")} == shown - {title(pages)}
 
 
 def title(pages):
@@ -199,7 +199,7 @@ def test_the_notebook_is_the_classes_own_and_its_folder_stays_as_it_is(own_class
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("1 / 0", "fails with the answers in: ZeroDivisionError: division by zero"),
+        ("1 / 0", "fails with the answers filled in: ZeroDivisionError: division by zero"),
         ("import os\nos._exit(3)", "ends the Jupyter kernel"),
     ],
 )

@@ -121,7 +121,7 @@ def test_a_folder_that_can_be_no_student_has_a_line_and_the_others_are_graded(co
     for name in (SCRIPT, "[link=http:x]click[link]", "a\ufffd31mb"):
         assert "not graded" in rows[name]
         assert "a new student's id has letters and digits of any script and . _ - @ + '," in rows[name]
-    assert "the same letters, composed otherwise" in rows["jose\u0301"]
+    assert "the same letters in another Unicode form" in rows["jose\u0301"]
     assert all("damaged" in rows[name] for name in ("josé", "[red]of old", "ada"))
     assert enrolled(course_folder) == {"josé", "[red]of old", "ada"}
     assert ".hidden, ada/.notes." in result.stderr
@@ -136,7 +136,7 @@ def test_where_nobody_can_be_a_student_that_is_said(tmp_path):
     put(tmp_path, "a b")
     assert [one.name for one in assignment(UNIT, tmp_path, None, None).refused] == ["a b"]
     shutil.rmtree(tmp_path / "submitted")
-    with pytest.raises(NothingToGrade, match="Nobody has handed in"):
+    with pytest.raises(NothingToGrade, match="Nobody has submitted"):
         assignment(UNIT, tmp_path, None, None)
 
 
@@ -147,7 +147,7 @@ def test_a_hidden_file_is_named_where_there_is_no_other(tmp_path):
     (folder / ".DS_Store").write_bytes(b"")
     hand_in = Submissions(tmp_path / "submitted", UNIT).hand_in("ada")
     assert hand_in.notebook is None
-    assert hand_in.note == f"There is no notebook, only `.{UNIT}.ipynb`. Hand in `{UNIT}.ipynb` itself."
+    assert hand_in.note == f"There is no notebook, only `.{UNIT}.ipynb`. Submit `{UNIT}.ipynb` itself."
 
 
 def test_thousands_of_odd_entries_are_soon_looked_at(tmp_path):

@@ -159,7 +159,7 @@ def test_dropout_is_not_blamed_for_other_faults(unit, exercise):
     for printed in others:
         for line in printed.splitlines():
             assert line.strip() not in (dropout.ANOTHER_SHARE, dropout.NOT_RESCALED, dropout.CHANGED), printed
-            assert not line.endswith("; each weight is dropped on its own."), printed
+            assert not line.endswith("; drop each weight independently."), printed
 
 
 WRONG_WITH_DROPOUT = {
@@ -212,7 +212,7 @@ def test_blocks_that_are_kept_are_told_and_the_call_is_no_wall():
     kept = catalogue.misconceptions("efficient_attention")["blocks_kept_for_a_second_loop"]
     printed, _ = Notebook("efficient_attention", online_softmax=kept.source()).check("online_softmax")
     assert kept.sentence in printed
-    assert "held at once" in printed
+    assert "in memory at the same time" in printed
     assert "online_softmax(blocks of 32: each a tensor of shape (64,))" in printed
 
 
@@ -416,9 +416,9 @@ def test_words_are_judged_by_how_often_they_are_drawn():
     softmax = "torch.softmax(logits.double(), -1)"
     code = f"def {name}(logits, temperature, top_k):\n    return torch.multinomial({softmax}, 1)[:, 0]"
     printed, _ = Notebook(unit, **{name: code}).check(name)
-    assert "is drawn, whose logit is not among the 3 largest." in printed
-    assert "the words do not come as often as softmax(logits / temperature) says" in printed
-    assert "With equal logits in a row a word is drawn whose logit is smaller than the 2 largest." in printed
+    assert "is drawn, but its logit is not among the 3 largest." in printed
+    assert "the words are not drawn as often as softmax(logits / temperature) over the top_k largest says" in printed
+    assert "In a row with tied logits, a word is drawn whose logit is smaller than the 2 largest." in printed
 
 
 @pytest.mark.parametrize("unit", course.unit_names())

@@ -176,7 +176,7 @@ def test_an_answer_does_not_hide_behind_the_metadata(marker, kept, solved):
 def test_a_training_line_says_a_name_alone(tmp_path, line):
     (tmp_path / "unit.py").write_text(f"{line}\n1 + 1\n")
     (tmp_path / "answers.py").write_text("")
-    with pytest.raises(BuildError, match="a training cell's line says"):
+    with pytest.raises(BuildError, match="begin a training cell with"):
         source_notebook(tmp_path / "unit.py", tmp_path / "answers.py", load())
 
 

@@ -184,8 +184,8 @@ def test_a_file_instead_of_a_folder_affects_only_its_student(root, recorded):
     hand_in(root, "bo", notebook(why_softmax="Changed."))
     problems = {row.student: row.problem for row in recorded.grade(root).rows}
     assert recorded.asked == ["ada", "bo", "cy"]
-    assert "Is something else in the place of the student's folder" in problems["ada"]
-    assert "Is something else in the place of the student's folder" in problems["cy"]
+    assert "Is something else at the path of the student's folder" in problems["ada"]
+    assert "Is something else at the path of the student's folder" in problems["cy"]
     assert problems["bo"] == ""
     (root / "autograded" / "ada").unlink()
     (root / "feedback" / "cy").unlink()
@@ -198,7 +198,7 @@ def test_a_removed_submission_keeps_its_grade(root, recorded):
     shutil.rmtree(root / "submitted" / "ada")
     (ada, _, _) = recorded.grade(root).rows
     assert (ada.report.status, ada.report.score) == ("not_submitted", FULL)
-    assert "keeps the mark" in ada.report.message
+    assert "keeps the grade" in ada.report.message
 
 
 def test_a_name_that_is_no_text_is_left_alone_like_any_other(root, recorded):
@@ -236,7 +236,7 @@ def test_an_entry_that_the_gradebook_refuses_affects_only_its_student(root, reco
         opened.db.execute(text(REFUSES))
         opened.db.commit()
     problems = {row.student: row.problem for row in recorded.grade(root, regrade=True).rows}
-    assert "the gradebook does not take this entry: refused" in problems.pop("ada")
+    assert "the gradebook rejects this entry: refused" in problems.pop("ada")
     assert problems == {"bo": "", "cy": ""}
 
 

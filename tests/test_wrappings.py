@@ -117,7 +117,7 @@ def test_a_submission_is_found_in_its_wrapping(tmp_path, files):
     assert submissions.digest(hand_in) == (read.file.digest, None)
     if hand_in.notebook != NAME:
         shown = notebook.printable(hand_in.notebook)
-        assert hand_in.note.startswith(f"Marked from `{shown}`; the notebook is called `{NAME}`.")
+        assert hand_in.note.startswith(f"`{shown}` was graded; the notebook should be called `{NAME}`.")
     seen = FileFingerprint.of(tmp_path / "ada" / UNIT, hand_in.notebook)
     assert None not in seen[:3]
 
@@ -133,7 +133,7 @@ def test_a_stub_counts_where_nothing_else_does(tmp_path):
 
 
 NOTHING = {
-    "a program's folder": ({f".ipynb_checkpoints/{NAME}": SOLVED}, "Nothing was handed in."),
+    "a program's folder": ({f".ipynb_checkpoints/{NAME}": SOLVED}, "Nothing was submitted."),
     "another archive": ({"work.rar": b"Rar!"}, "only `work.rar`."),
     "data": ({"data.json": b"{}", f"{UNIT}.txt": b"notes"}, f"only `data.json`, `{UNIT}.txt`."),
     "a program": ({f"{UNIT}.py": b"x = 1"}, f"only `{UNIT}.py`."),
@@ -156,8 +156,8 @@ def test_what_is_in_the_students_folder_is_said(tmp_path):
     (tmp_path / "ada" / "self_attention").mkdir(parents=True)
     (tmp_path / "ada" / NAME).write_bytes(SOLVED)
     note = Submissions(tmp_path, UNIT).hand_in("ada").note
-    assert note == f"Nothing was handed in. Looked for `{UNIT}/{NAME}`; there is only `{NAME}`."
-    assert Submissions(tmp_path, UNIT).hand_in("bob").note == "Nothing was handed in."
+    assert note == f"Nothing was submitted. Expected: `{UNIT}/{NAME}`. Found only: `{NAME}`."
+    assert Submissions(tmp_path, UNIT).hand_in("bob").note == "Nothing was submitted."
 
 
 @pytest.mark.parametrize("name", ["../b.ipynb", "/etc/b.ipynb", "a/../../b.ipynb", "./b.ipynb", "a/./b.ipynb"])

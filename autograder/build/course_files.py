@@ -158,7 +158,7 @@ def _reject_incomplete(unit: str) -> None:
     if missing:
         raise BuildError(f"The unit {unit} has no {', no '.join(missing)}. docs/design.md says what a unit needs.")
     if left := left_to_write(unit):
-        raise BuildError("\n".join([f"The unit {unit} is not written to its end:", *left]))
+        raise BuildError("\n".join([f"The unit {unit} still has parts to write:", *left]))
 
 
 def _texts(units: Sequence[str]) -> list[Path]:

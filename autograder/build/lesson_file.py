@@ -72,19 +72,19 @@ def reject_unmatched(text: Path, held: dict[str, Any] | None, notebook: Any) -> 
     names = _guess_names(text, held, notebook)
     for name in names:
         if held is None or name not in held["guesses"]:
-            raise BuildError(f"{text.name} asks for the guess `{name}`, which {file} has no answer to.")
+            raise BuildError(f"{text.name} asks for the guess `{name}`, but {file} has no answer to it.")
     if held is None:
         return
     for name in held["guesses"]:
         if name not in names:
-            raise BuildError(f"{file} answers the guess `{name}`, for which {text.name} has no `guess({name!r}, ...)`.")
+            raise BuildError(f"{file} answers the guess `{name}`, but {text.name} has no `guess({name!r}, ...)`.")
     exercises, _ = points_of(notebook.cells)
     for name in exercises:
         if name not in held["hints"]:
-            raise BuildError(f"{file} has no hints for `{name}`: write {HINTS}, one step more each.")
+            raise BuildError(f"{file} has no hints for `{name}`: write {HINTS}, each of which says more than the last.")
     for name in held["hints"]:
         if name not in exercises:
-            raise BuildError(f"{file} has hints for `{name}`, for which {text.name} has no exercise line.")
+            raise BuildError(f"{file} has hints for `{name}`, but {text.name} has no exercise line for it.")
 
 
 def _guess_names(text: Path, held: dict[str, Any] | None, notebook: Any) -> list[str]:
@@ -94,14 +94,14 @@ def _guess_names(text: Path, held: dict[str, Any] | None, notebook: Any) -> list
         for call in called_in(cell.source) if cell.cell_type == "code" else ():
             if call.function == "hint" and (held is None or (call.name and call.name not in held["hints"])):
                 file = text.with_suffix(".yaml").name
-                raise BuildError(f"{text.name} gives a hint for `{call.name}`, for which {file} has none.")
+                raise BuildError(f"{text.name} gives a hint for `{call.name}`, but {file} has none.")
             if call.function != "guess":
                 continue
             if not call.name or not call.is_open:
-                raise BuildError(f'{text.name}: a guess is asked for as `guess("name", ...)`, with the dots.')
+                raise BuildError(f'{text.name}: ask for a guess with `guess("name", ...)`, including the three dots.')
             if "nbgrader" in cell.metadata or "jupyter" in cell.metadata:
                 raise BuildError(
-                    f"{text.name}: guess `{call.name}` is in a locked or collapsed cell: give it a plain one."
+                    f"{text.name}: guess `{call.name}` is in a locked or collapsed cell: move it to a plain one."
                 )
             found.append(call.name)
     return found
@@ -127,7 +127,7 @@ def _guess(where: str, written: Any) -> dict[str, Any]:
         is_right = matches_answer(guess.answer, other)
         if is_right is None:
             raise BuildError(
-                f"{where}: `instead` has {other!r}, which is no such answer. {required_kind(guess.answer)}"
+                f"{where}: `instead` has {other!r}, which is not such an answer. {required_kind(guess.answer)}"
             )
         if is_right:
             raise BuildError(f"{where}: `instead` has {other!r}, which is right.")
@@ -147,7 +147,7 @@ def _as_list(written: Any) -> Any:
 def _hints(where: str, written: Any) -> list[str]:
     hints = _as(list[str], written, where)
     if len(hints) != HINTS:
-        raise BuildError(f"{where} has {len(hints)} hints; write {HINTS}, one step more each.")
+        raise BuildError(f"{where} has {len(hints)} hints; write {HINTS}, each of which says more than the last.")
     for one in hints:
         _reject_long(where, one)
     return hints
@@ -155,6 +155,6 @@ def _hints(where: str, written: Any) -> list[str]:
 
 def _reject_long(where: str, sentence: str) -> None:
     if not sentence.strip():
-        raise BuildError(f"{where} has a sentence with nothing in it.")
+        raise BuildError(f"{where} has an empty sentence.")
     if len(sentence) > LONGEST:
         raise BuildError(f"{where} has a sentence of {len(sentence)} characters, more than {LONGEST}: {sentence}")

@@ -158,9 +158,9 @@ def new_exercise(unit: str, name: str, *, of_a_class: bool = False) -> list[Path
     for identifier in (unit, name):
         is_name = identifier.isidentifier() and identifier.isascii() and not identifier.startswith("_")
         if not is_name or keyword.iskeyword(identifier):
-            raise NotBegun(f"`{identifier}` is no name that Python and a file can have: take letters, digits and `_`.")
+            raise NotBegun(f"`{identifier}` cannot be the name of a unit or exercise: use letters, digits and `_`.")
     if unit == content.NOTEBOOK:
-        raise NotBegun(f"solutions/{unit}.py is what every notebook defines: give the unit another name.")
+        raise NotBegun(f"solutions/{unit}.py contains what every notebook defines: give the unit another name.")
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
     text_file, lesson_file, solutions_file = files_of_unit(unit)
     graders_file = content.place(content.HIDDEN) / unit / f"test_{snake}.py"
@@ -172,7 +172,7 @@ def new_exercise(unit: str, name: str, *, of_a_class: bool = False) -> list[Path
     _reject_taken(unit, name, text, solutions)
     for file in (graders_file, mistakes_file, right_answers_file):
         if file.exists():
-            raise NotBegun(f"{file.relative_to(folder())} is there already: move it, or take another name.")
+            raise NotBegun(f"{file.relative_to(folder())} already exists: move it, or choose another name.")
     solutions = _importing("from torch import nn" if of_a_class else "", _importing("import torch", solutions))
     definition = CLASS if of_a_class else FUNCTION
     graders = GRADERS_OF_A_CLASS if of_a_class else GRADERS_OF_A_FUNCTION

@@ -113,7 +113,7 @@ def _missing(path: Path, node: ast.ImportFrom) -> Path:
 
 _README = """# {title}
 
-Keep the files of this folder together: `{notebook}` needs those beside it.
+Keep the files of this folder together: `{notebook}` needs the others.
 
 ## How to start
 
@@ -129,9 +129,9 @@ the other files into *Files*, at the left.
 |---|---|
 | `{notebook}` | the text and your answers: the only file that you change |
 | `{check}.py` | the check that the notebook imports |
-| `{zip}` | the code of the check, to be read by who likes: it need not be unpacked |
-| `{data}` | examples that the check tries, what common mistakes give on them, as numbers{lesson} |
-| `requirements.txt` | what `pip` is to install |
+| `{zip}` | the code of the check, if you want to read it; you need not unpack it |
+| `{data}` | examples that the check tries, and the results of common mistakes on them, as numbers{lesson} |
+| `requirements.txt` | the packages that `pip` installs |
 {assistants}"""
 
 
@@ -237,7 +237,7 @@ def single_file(released: Path, check: str) -> Any:
     cells = enumerate(notebook.cells)
     first = next((at for at, cell in cells if cell.cell_type == "code" and imports in cell.source), None)
     if first is None:
-        raise BuildError(f"{released.name}: no cell imports the check; begin a line of one with `{imports}check`.")
+        raise BuildError(f"{released.name}: no cell imports the check; begin a line of a cell with `{imports}check`.")
     files = [released.with_name(name) for name in (f"{check}.py", zip_file(check), data_file(released.stem))]
     metadata = {
         "nbgrader": locked(CARRIED),

@@ -44,7 +44,7 @@ STUCK = """# Stuck? In a cell of your own: hint("{exercise}")
 CALLED = 'check("{exercise}")'
 DRAWS = "# This code only draws. Click here to read it."
 """First line of a cell that only draws: the line that JupyterLab shows of the collapsed cell."""
-TRAINS = "# Yours to change and to run, as often as you like. Marking does not run this cell."
+TRAINS = "# Yours to change and to run, as often as you like. Grading does not run this cell."
 """First line of a training cell."""
 HOW_TO_HAND_IN = "how-to-hand-in"
 """The id of the notebook's last cell, with the instructions for submitting."""
@@ -84,7 +84,7 @@ def solution_cell(module_source: str, name: str) -> str:
         if not body:
             continue
         if body[0].lineno == function.lineno:
-            raise NoSolution(f"`{function.name}` has its body on the line of its `def`; give it lines of its own")
+            raise NoSolution(f"`{function.name}` has its body on the line of its `def`; begin the body on a new line")
         indent = " " * body[0].col_offset
         end = body[-1].end_lineno
         lines.insert(end or 0, indent + END)
@@ -168,9 +168,9 @@ def source_notebook(text: Path, solutions: Path, settings: Settings, *, with_hin
         if unknown := metadata.keys() - _KNOWN:
             line = f"`{next(iter(unknown))}`" if "title" not in unknown else f"`{metadata['title']}`"
             raise BuildError(
-                f"{text.name}: a cell's line says {line}, which means nothing here. "
+                f"{text.name}: a cell's line says {line}, which is not allowed there. "
                 f'It can say exercise="name", written="name", locked="name", training="name", points=2, drawing=true, '
-                f"with the quotes."
+                f"with the quotation marks."
             )
         if "training" in metadata:
             notebook.cells.append(_training(text, cell, metadata))
@@ -185,7 +185,7 @@ def source_notebook(text: Path, solutions: Path, settings: Settings, *, with_hin
     _frame(text.stem, notebook.cells, settings)
     repeated = [cell.id for cell in notebook.cells if [c.id for c in notebook.cells].count(cell.id) > 1]
     if repeated:
-        raise BuildError(f"{text.name}: the name `{repeated[0]}` is on two cells.")
+        raise BuildError(f"{text.name}: two cells have the name `{repeated[0]}`.")
     notebook.metadata["autograder"] = {"digest": notebook_digest(notebook)}
     nbformat.validate(notebook)
     return notebook
@@ -235,8 +235,8 @@ def _training(text: Path, cell: Any, metadata: dict[str, Any]) -> Any:
     name = metadata["training"]
     if cell.cell_type != "code" or len(metadata) > 1 or not isinstance(name, str) or not name.isidentifier():
         raise BuildError(
-            f'{text.name}: a training cell\'s line says `# %% training="name"` and nothing else, with a name of '
-            f"letters, digits and `_`; this one says {metadata}."
+            f'{text.name}: begin a training cell with `# %% training="name"` and nothing else, with a name of '
+            f"letters, digits and `_`; this cell has {metadata}."
         )
     _reject_wide(f"{text.name}: training cell `{name}`", cell.source)
     return new_code_cell(f"{TRAINS}\n{cell.source}", id=name, metadata={"autograder": {"training": True}})
@@ -253,7 +253,7 @@ def _frame(unit: str, cells: list[Any], settings: Settings) -> None:
 def _reject_wide(where: str, code: str) -> None:
     if line := too_wide(code):
         raise BuildError(
-            f"{where} has a line of {len(line)} columns; break it, so that it is read without scrolling "
+            f"{where} has a line of {len(line)} columns; break it, so that students can read it without scrolling "
             f"(at most {COLUMNS}): {line.strip()}"
         )
 
@@ -263,12 +263,14 @@ def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str, *, 
     where = f"{text.name}: exercise `{name}`"
     points = _points(where, metadata)
     if body.strip():
-        raise BuildError(f"{where} has code below its line; the stub comes from solutions/{text.name}.")
+        raise BuildError(
+            f"{where} has code below its exercise line. Delete it: the stub comes from solutions/{text.name}."
+        )
     try:
         answer = solution_cell(answers, name)
     except NoSolution as reason:
         raise BuildError(f"{where} has no solution in solutions/{text.name}: {reason}.") from None
-    _reject_wide(f"solutions/{text.name}: what students get of `{name}`", answer)
+    _reject_wide(f"solutions/{text.name}: the stub of `{name}`", answer)
     check = Exercise(name, points).check
     tries = (CHECK_OF_A_HUNT if takes_nothing(answers, name) else CHECK) + STUCK * with_hints + CALLED
     locked_check = _nbgrader(check, grade=True, locked=True, points=points)

@@ -42,7 +42,7 @@ class Hunt(CounterexampleTarget):
         found = catalogue.misconceptions(unit).get(self.mistake)
         if found is None or found.exercise != self.of:
             raise NoHunt(
-                f"A hunt is for the mistake `{self.mistake}` of `{self.of}`, which is not in "
+                f"A bug hunt needs the mistake `{self.mistake}` of `{self.of}`, which is not in "
                 f"autograder/misconceptions/{unit}/."
             )
         return found
@@ -57,7 +57,9 @@ class Hunt(CounterexampleTarget):
             if isinstance(known, ModuleType):
                 imports[name] = known.__name__
             elif known is not None and name != self.of:
-                raise NoHunt(f"A hunt is for `{self.mistake}`, which uses `{name}`: it can use nothing but modules.")
+                raise NoHunt(
+                    f"The code of `{self.mistake}` uses `{name}`; in a bug hunt it may use only imported modules."
+                )
         return packed_function(code, imports)
 
     def released(self, unit: str) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Edit:
         """Parse an edit written as `old -> new`; raises EditError."""
         parts = _ARROW.split(written.rstrip("\n"), maxsplit=1)
         if len(parts) != 2 or not parts[0].strip():
-            raise EditError(f"an edit is written `old -> new`, not `{written.strip()}`")
+            raise EditError(f"write an edit as `old -> new`, not `{written.strip()}`")
         return cls(parts[0], parts[1], everywhere)
 
     def places(self, text: str) -> Sequence[tuple[int, int]]:
@@ -68,9 +68,9 @@ class Edit:
         """
         found = _places(self.old, text)
         if self.everywhere and len(found) < 2:
-            raise EditError(f"`{self.old}` should be there more than once, and is {len(found)} times")
+            raise EditError(f"the code must contain `{self.old}` more than once, but contains it {len(found)} times")
         if not self.everywhere and len(found) != 1:
-            raise EditError(f"`{self.old}` should be there exactly once, and is {len(found)} times")
+            raise EditError(f"the code must contain `{self.old}` exactly once, but contains it {len(found)} times")
         return found
 
 
@@ -314,7 +314,7 @@ def _definitions(module: str) -> dict[str | int, ast.FunctionDef | ast.ClassDef]
     found: dict[str | int, ast.FunctionDef | ast.ClassDef] = {}
     for node in ast.parse(inspect.getsource(sys.modules[module])).body:
         if isinstance(node, ast.ClassDef) and node.name in found:
-            raise ValueError(f"{module}: two classes are called `{node.name}`, and the text of one would be lost.")
+            raise ValueError(f"{module}: two classes are called `{node.name}`. Rename one.")
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found[node.name] = found[min(one.lineno for one in [node, *node.decorator_list])] = node
     return found

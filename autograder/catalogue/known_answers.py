@@ -94,7 +94,7 @@ def read_misconceptions(file: Path, unit: str, base: Callable[[str, str], str]) 
     usual_base = groups.pop("of", SOLUTION)
     exercises = groups.pop("exercises", None)
     if exercises is None:
-        raise EditError(f"{file}: `exercises` should say which exercise these are mistakes in.")
+        raise EditError(f"{file}: `exercises` must name the exercise that these mistakes belong to.")
     prefixes = {exercises: ""} if isinstance(exercises, str) else exercises
 
     def code(variant: Variant, exercise: str, name: str) -> Code:
@@ -102,7 +102,7 @@ def read_misconceptions(file: Path, unit: str, base: Callable[[str, str], str]) 
         edits = [Edit.parse(one) for one in _list(variant.edit)]
         edits += [Edit.parse(one, everywhere=True) for one in _list(variant.each)]
         if (variant.answer is None) == (not edits):
-            raise EditError("a mistake has either edits or an answer")
+            raise EditError("give a mistake either edits or an answer")
         if variant.answer is not None:
             return Code(unit, exercise, variant.answer, origin=origin)
         of = variant.of or usual_base
@@ -112,9 +112,9 @@ def read_misconceptions(file: Path, unit: str, base: Callable[[str, str], str]) 
     for group, written in groups.items():
         kind, _, caught_by = group.partition(_CAUGHT_BY)
         if not caught_by:
-            raise EditError(f"{file}: a group is called `KIND{_CAUGHT_BY}GRADER`, not `{group}`.")
+            raise EditError(f"{file}: call a group `KIND{_CAUGHT_BY}GRADER`, not `{group}`.")
         if kind not in KINDS:
-            raise EditError(f"{file}: `{kind}` is no kind of mistake; the kinds are {', '.join(KINDS)}.")
+            raise EditError(f"{file}: `{kind}` is not a kind of mistake; the kinds are {', '.join(KINDS)}.")
         for name, fields in written.items():
             try:
                 one = msgspec.convert(fields, Misconception)
@@ -196,7 +196,7 @@ def right_answers(unit: str) -> dict[str, Candidate]:
                 continue
             style = " ".join((inspect.getdoc(answer) or "").split())
             if not style:
-                raise ValueError(f"{module.__name__}: `{name}` needs a docstring, which says what its style is.")
+                raise ValueError(f"{module.__name__}: `{name}` needs a docstring that names the style of the answer.")
             if name in found:
                 raise ValueError(
                     f"{module.__name__}: another exercise of this unit has a right answer called `{name}`."

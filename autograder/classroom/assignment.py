@@ -22,10 +22,10 @@ from . import groups
 from .submissions import HandIn, Newest, Submissions
 
 _TOO_LONG = (
-    f"the gradebook is on a server, where an id has {database.LONGEST_ID} characters at most. Give the student another "
-    "one."
+    f"the id is too long: the gradebook's database allows at most {database.LONGEST_ID} characters. Give the student "
+    "another id."
 )
-_NO_FOLDER = "the gradebook has this id, which cannot be a folder's name. Give the student another one."
+_NO_FOLDER = "this id in the gradebook cannot be a folder's name. Give the student another id."
 
 
 class NothingToGrade(UserError):
@@ -112,7 +112,7 @@ def assignment(
     students = [student for student in everyone if not reasons[student.id]]
     if not everyone:
         raise NothingToGrade(
-            f"Nobody has handed in `{unit_name}`: there is no {submitted}/<student>/{unit_name}/{unit_name}.ipynb, "
+            f"Nobody has submitted `{unit_name}`: there is no {submitted}/<student>/{unit_name}/{unit_name}.ipynb, "
             f"and nobody is on a roster in {root / ROSTER}."
         )
     return Assignment(
@@ -155,5 +155,5 @@ def _why_not(name: str, known: Collection[str], folders: list[str], gradebook: d
         return f"a new student's id has {RULE}. Rename this folder."
     composed = unicodedata.normalize("NFC", name)
     if name != composed and (composed in known or composed in folders):
-        return "there is a student whose id has the same letters, composed otherwise. Put these two together."
+        return "another student's id has the same letters in another Unicode form. Merge the two folders."
     return ""

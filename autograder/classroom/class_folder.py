@@ -79,7 +79,7 @@ def new_course(place: Path, units: Sequence[str] = ()) -> list[str]:
     _refuse_unusable(place)
     try:
         if place.is_symlink() or (place.exists() and (not place.is_dir() or any(place.iterdir()))):
-            raise NotMade(f"{place} is there already, and not empty. Name a folder that is not there yet.")
+            raise NotMade(f"{place} already exists and is not empty. Name a new folder.")
         with new_folder(place) as part:
             part.chmod(_OWNER_ONLY)
             furnish(part, names)
@@ -88,7 +88,7 @@ def new_course(place: Path, units: Sequence[str] = ()) -> list[str]:
             part.rename(place)
     except OSError as error:
         raise NotMade(
-            f"{place} cannot be made: {error.strerror or error}. Name a folder that you can write to."
+            f"{place} cannot be created: {error.strerror or error}. Name a folder that you can write to."
         ) from None
     return names
 
@@ -96,9 +96,11 @@ def new_course(place: Path, units: Sequence[str] = ()) -> list[str]:
 def _refuse_unusable(place: Path) -> None:
     """Raise NotMade if nbgrader would look for its settings elsewhere, and run submissions without isolation."""
     if not str(place).isprintable():
-        raise NotMade(f"{place} has a character that does not show. Name another folder.")
+        raise NotMade(f"The name {place} contains an invisible character. Name another folder.")
     if os.path.expandvars(place) != str(place):
-        raise NotMade(f"{place} has the name of an environment variable in it, which nbgrader replaces. Name another.")
+        raise NotMade(
+            f"{place} contains the name of an environment variable, which nbgrader replaces. Name another folder."
+        )
 
 
 def furnish(place: Path, units: Sequence[str]) -> None:
@@ -161,12 +163,12 @@ def upgrade_course(place: Path, units: Sequence[str] = ()) -> Upgrade:
     """
     root = place.resolve()
     if not root.is_dir():
-        raise NotMade(f"The course folder {place} is not there. `autograder new-course` makes one.")
+        raise NotMade(f"There is no course folder {place}. `autograder new-course` makes one.")
     if root == folder():
         raise NotMade(f"{place} is the course itself: `autograder build` makes its units.")
     if not any((root / name).exists() for name in (SETTINGS, FILE, course.SOURCE)):
         raise NotMade(
-            f"{place} is no course folder: name the one that has your gradebook, or make one with new-course."
+            f"{place} is not a class's folder: name the folder with your gradebook, or make one with new-course."
         )
     present = course.unit_names(root) if (root / course.SOURCE).is_dir() else []
     names = _known(units or present)
@@ -187,7 +189,7 @@ def upgrade_course(place: Path, units: Sequence[str] = ()) -> Upgrade:
             furnish(root, names)
         except OSError as error:
             raise NotMade(
-                f"{error.filename} cannot be written: {error.strerror}. Run this again when it can."
+                f"{error.filename} cannot be written: {error.strerror}. Correct this, then run the same command again."
             ) from None
     return Upgrade(changed, graded)
 
@@ -220,11 +222,11 @@ def _refuse_loss(root: Path, unit: str) -> None:
         return
     if students := _num_graded(root, unit):
         raise NotMade(
-            f"{unit} is graded in {root} already ({students} of the class), and stays as it was given out. For the "
-            "new version make another folder: `autograder new-course`."
+            f"{unit} is already graded in {root} ({students} of the class), so its released version is kept. To use "
+            "the new version, make another folder: `autograder new-course`."
         )
     if content.is_edited(notebook):
         raise NotMade(
-            f"{notebook} was changed by hand, and upgrading would lose that. Keep your copy elsewhere, take this file "
-            "out, and upgrade again."
+            f"{notebook} was changed by hand, and upgrading would lose these changes. Move this file to another "
+            "place, and upgrade again."
         )

@@ -184,7 +184,7 @@ class Grading:
 
 def _not_submitted(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:
     """Return the report on a student without a submission. earlier: the gradebook's entry, if there was one before."""
-    stands = " The gradebook keeps the mark of what was handed in before." if earlier else ""
+    stands = " The gradebook keeps the grade of the earlier submission." if earlier else ""
     score = sum(given or 0.0 for given in earlier.automatic_scores().values()) if earlier else 0.0
     note = hand_in.note + stands
     return Report("", work.unit.name, "not_submitted", "", "", score, work.unit.max_score, [], note)

@@ -33,5 +33,5 @@ def of_member(
     best = max(submissions, key=order)  # the first of several
     if best.student == student:
         return best
-    note = f"This is your group's submission, by {printable(best.student)}."
+    note = f"This is your group's submission, submitted by {printable(best.student)}."
     return replace(best, student=student, author=best.student, note=f"{note} {best.note}".strip())

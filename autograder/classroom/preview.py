@@ -71,7 +71,7 @@ def preview(
     reasons: dict[str, dict[str, str]] = {}
     with gradebook_copy(source, work.directory.course_id) as copy:
         if copy is None:
-            raise NothingToGrade(f"There are no marks to compare with yet: {source} is not there.")
+            raise NothingToGrade(f"There are no grades to compare with yet: there is no {source}.")
         with source.explained_errors(), ClassGradebook(work.directory, unit, copy) as gradebook:
             autograded = Autograded(work.directory, unit)
             before = gradebook.marks()
@@ -101,8 +101,8 @@ def _with_rules(reasons: Mapping[str, str] | None, rules: Rules) -> Callable[[st
     def why(exercise: str) -> str:
         rule = rules[exercise].sentence(exercise) if exercise in rules else ""
         if reasons is None:
-            return rule or "it counts as it was released"
-        reason = reasons.get(exercise, "the answer is another one")
+            return rule or "it counts its released points"
+        reason = reasons.get(exercise, "the answer has changed")
         return rule if rule and reason == score_changes.OTHER_WEIGHTS else f"{reason}. {rule}" if rule else reason
 
     return why

@@ -5,7 +5,7 @@ import msgspec
 from .. import course
 from ..report import ExerciseReport, Report
 
-OTHER_WEIGHTS = "the weights of its tests are others"
+OTHER_WEIGHTS = "the weights of its tests have changed"
 """The reason if no other is found."""
 
 

@@ -27,8 +27,8 @@ from ..course.notebook_file import (
 from ..course.submitted_files import OpenedFolder
 from ..gradebook.time_stamp import TIMESTAMP, stamp_in
 
-_NOTHING = "Nothing was handed in."
-_SEARCHED = "Its files are being looked through."
+_NOTHING = "Nothing was submitted."
+_SEARCHED = "The submitted files are still being searched for a notebook."
 _MOST_NAMED = 5
 _MOST_SEARCHED = 20
 """Number of notebooks under other names that are searched for the unit, newest first."""
@@ -150,7 +150,7 @@ class Submissions:
         except NotKnownYet:
             return HandIn(student, None, _SEARCHED)
         if best and best != self._expected:
-            note = f"Marked from {_named([best])}; the notebook is called `{self._expected}`."
+            note = f"{_named([best])} was graded; the notebook should be called `{self._expected}`."
             return HandIn(student, best, f"{note} {_others(best, candidates)}".strip())
         if best or self._expected in submitted:
             return HandIn(student, self._expected, _others(self._expected, candidates))
@@ -159,7 +159,7 @@ class Submissions:
             return HandIn(student, notebooks[0], note)
         if submitted:
             only = ", ".join(_with_contents(folder, name) for name in submitted[:_MOST_NAMED]) + _more(submitted)
-            return HandIn(student, None, f"There is no notebook, only {only}. Hand in `{self._expected}` itself.")
+            return HandIn(student, None, f"There is no notebook, only {only}. Submit `{self._expected}` itself.")
         return HandIn(student, None, _NOTHING)
 
     def _nothing(self, student: str) -> HandIn:
@@ -167,7 +167,7 @@ class Submissions:
         units = course.unit_names(self._class_folder)
         others = [name for name in self._names(student) if not (is_of_a_program(name) or name in units)]
         wanted = f"`{self._unit}/{self._expected}`"
-        more = f" Looked for {wanted}; there is only {_named(others)}." if others else ""
+        more = f" Expected: {wanted}. Found only: {_named(others)}." if others else ""
         return HandIn(student, None, _NOTHING + more)
 
     def _is_link(self, student: str) -> bool:
@@ -241,7 +241,7 @@ def _belongs(parsed: notebook.RawNotebook, unit: str, class_folder: Path | None)
 def _others(marked: str, notebooks: list[str]) -> str:
     """Return a note on notebooks other than the graded one; empty if there is none."""
     others = [name for name in notebooks if name != marked and not marked.startswith(f"{name}/")]
-    return f"Also there, and not marked: {_named(others)}." if others else ""
+    return f"Also submitted, but not graded: {_named(others)}." if others else ""
 
 
 def _with_contents(folder: OpenedFolder, name: str) -> str:

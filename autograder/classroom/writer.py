@@ -34,8 +34,8 @@ Updates = tuple[str, ...]
 _POINTS: Updates = ("points",)
 _LATE_PENALTY: Updates = ("late penalty",)
 _NO_FILES = (
-    "an exercise counts other points now, and this student's files in autograded/ are missing or damaged. Put back the "
-    "submission, and grade again."
+    "the points of an exercise have changed, but this student's files in autograded/ are missing or damaged. Restore "
+    "the submission, and grade again."
 )
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 """Errors of the disk, not of one student's folders."""
@@ -150,16 +150,20 @@ class Writer:
         except Exception as error:
             self._gradebook.rollback()
             if isinstance(error, (DataError, IntegrityError)):
-                why = f"the gradebook does not take this entry: {error.orig}"
-                return f"{why}. Was the old one damaged, or just put there?"
+                why = f"the gradebook rejects this entry: {error.orig}"
+                return f"{why}. Is the earlier entry damaged, or has another program just written one?"
             if _affects_everyone(error):
                 raise
             if isinstance(error, OSError):
                 return (
-                    f"{error}. Is something else in the place of the student's folder or file, or are they not yours?"
+                    f"{error}. Is something else at the path of the student's folder or file, or may you not change "
+                    "them?"
                 )
             traceback.print_exc()
-            return f"our fault, not the student's: {type(error).__name__}. What was printed says more."
+            return (
+                f"an error of the autograder, not the student's: {type(error).__name__}. The printed traceback says "
+                "more."
+            )
         return ""
 
     def _record(self, marked: GradedSubmission) -> None:

@@ -22,7 +22,7 @@ def build(
     units: Units = None,
     check: Annotated[bool, typer.Option("--check", help="Change nothing; fail if something is out of date.")] = False,
     single_file: Annotated[
-        bool, typer.Option("--single-file", help="Make single_file/ too: notebooks that need no other file.")
+        bool, typer.Option("--single-file", help="Also make single_file/: notebooks that need no other file.")
     ] = False,
     changed: Annotated[
         bool, typer.Option("--changed", help="Only units whose files have changed since they were built.")
@@ -30,9 +30,9 @@ def build(
 ) -> None:
     """Make source/ from exercises/ and solutions/, and release/ from source/."""
     if check and single_file:
-        fail("--check changes nothing, and --single-file writes notebooks: give one of the two.")
+        fail("--check changes nothing, but --single-file writes notebooks: give only one of them.")
     if changed and (units or check or single_file):
-        fail("--changed finds the units itself and builds them: give it alone.")
+        fail("--changed finds the units itself: give it without units, --check and --single-file.")
     from .. import course
     from ..build import course_files
 
@@ -59,22 +59,22 @@ def build(
 
 
 def new_exercise(
-    unit: Annotated[str, typer.Argument(metavar="UNIT", help="The unit; it is begun too if it is not there yet.")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What students are to write: the function or class.")],
-    of_a_class: Annotated[bool, typer.Option("--class", help="A class is to be written, and not a function.")] = False,
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="The unit, which is begun too if it does not exist.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the function or class that students write.")],
+    of_a_class: Annotated[bool, typer.Option("--class", help="Students write a class, not a function.")] = False,
 ) -> None:
     """Begin an exercise: files for its text, solution, hidden tests, known mistakes and alternative solutions."""
     from ..build.new_exercise import MARK
     from ..build.new_exercise import new_exercise as begin
 
     files = begin(unit, name, of_a_class=of_a_class)
-    instruction = f"Write what stands behind each `{MARK}`; `autograder build {unit}` says what is left."
+    instruction = f"Replace each `{MARK}` by your text or code; `autograder build {unit}` lists those that are left."
     print_lines([*map(relative_path, files), instruction])
 
 
 def remove_exercise(
     unit: Annotated[str, typer.Argument(metavar="UNIT", help="The exercise's unit.")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The exercise, as its function or class is called.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The exercise: the name of its function or class.")],
 ) -> None:
     """Remove an exercise that no class has, and name all other lines that mention it."""
     from ..build.remove_exercise import remove_exercise as remove
@@ -90,10 +90,10 @@ def remove_exercise(
 def matrix(
     units: Units = None,
     only: Annotated[
-        str, typer.Option("-k", metavar="NAME", help="Only answers with this in their name, or in their exercise's.")
+        str, typer.Option("-k", metavar="NAME", help="Only answers with NAME in their own or their exercise's name.")
     ] = "",
     sandboxed: Annotated[
-        bool, typer.Option("--sandboxed", help="Type each answer into a notebook and mark it like a submission.")
+        bool, typer.Option("--sandboxed", help="Type each answer into a notebook and grade it like a submission.")
     ] = False,
     write: Annotated[
         bool, typer.Option("--write", help=f"Write the figures to {PAGE}, and the golden record.")
@@ -119,7 +119,7 @@ def matrix(
         if write:
             console.print(f"{PAGE} written.")
     if not all(one.is_as_expected for one in outcomes):
-        fail("The hidden tests do not judge these answers as they should: see the lines above.")
+        fail("Grading did not give these answers the expected results: see the lines above.")
 
 
 def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
@@ -131,8 +131,11 @@ def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
     known = entries(tuple(dict.fromkeys(units)), only)
     if not known:
         of_units = f" of {', '.join(units)}" if units else ""
-        wanted = f" with `{only}` in its name or its exercise's" if only else ""
-        fail(f"There is no known answer{of_units}{wanted}. A new exercise's are tried once `autograder build` has run.")
+        wanted = f" with `{only}` in their own or their exercise's name" if only else ""
+        fail(
+            f"There are no known answers{of_units}{wanted}. Those of a new exercise are tried only after `autograder "
+            "build`."
+        )
     settings = load()
     with ExitStack() as stack:
         marker = cache(lambda: stack.enter_context(GradingProcess("cpu", settings, own_code_alone=way == "in process")))

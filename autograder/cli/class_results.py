@@ -101,7 +101,7 @@ def describe_run(preview: Preview) -> str:
     submitted = [row for row in preview.rows if row.report.status != "not_submitted"]
     graded = sum(row.is_new for row in submitted)
     counted = sum("points" in row.updates for row in preview.rows)
-    again = f" Other points or maximum, without grading again: {counted}." if counted else ""
+    again = f" Points or maximum would change without grading again: {counted}." if counted else ""
     return f"Would be graded: {graded}. Would be left alone: {len(submitted) - graded}.{again}"
 
 
@@ -133,10 +133,10 @@ def _lateness(student: str, result: ClassResult) -> str:
         return ""
     if mark.unresolved is not None:
         return (
-            f"LATENESS UNKNOWN: its timestamp.txt says `{mark.unresolved}`, which is no time that can be "
-            "determined here. Is c.Exchange.timezone in nbgrader_config.py the zone of those who submit?"
+            f"LATENESS UNKNOWN: the time `{mark.unresolved}` in its timestamp.txt cannot be determined. "
+            "Is c.Exchange.timezone in nbgrader_config.py the time zone of the students?"
         )
-    penalty = f", {mark.shown.late_penalty:g} points taken off" if mark.shown.late_penalty else ""
+    penalty = f", {mark.shown.late_penalty:g} points deducted" if mark.shown.late_penalty else ""
     days = mark.shown.deadline.days_spent
     spent = f", {days} late {'day' if days == 1 else 'days'} spent" if days else ""
     return f"Late by {in_words(mark.late)}{spent}{penalty}." if mark.late else ""

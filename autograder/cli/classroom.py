@@ -14,7 +14,7 @@ from .result_files import reject_standard_output
 
 def new_course(
     place: Annotated[
-        Path, typer.Argument(parser=named, metavar="DIR", help="The folder to make: not there yet, or empty.")
+        Path, typer.Argument(parser=named, metavar="DIR", help="The folder to make, which must be new or empty.")
     ],
     units: Units = None,
 ) -> None:
@@ -25,9 +25,9 @@ def new_course(
     print_lines(
         [
             f"{place}: {', '.join(names)}",
-            f"Write who is in the class into {place / 'roster.csv'}, and where students' accounts can write into "
-            f"{place / 'nbgrader_config.py'} (Exchange.root). `make lab COURSE={shlex.quote(str(place))}` opens the "
-            "course.",
+            f"List the students in {place / 'roster.csv'}. In {place / 'nbgrader_config.py'}, set Exchange.root to a "
+            "folder that students' accounts can write to. "
+            f"`make lab COURSE={shlex.quote(str(place))}` opens the course.",
         ]
     )
 
@@ -35,7 +35,7 @@ def new_course(
 def upgrade_course(
     place: Annotated[Path, typer.Argument(parser=named, metavar="DIR", help="The class's folder.")],
     units: Annotated[
-        list[str] | None, typer.Argument(metavar="[UNIT]...", help="The units; all that the folder keeps if not given.")
+        list[str] | None, typer.Argument(metavar="[UNIT]...", help="The units; all units of the folder if not given.")
     ] = None,
 ) -> None:
     """Bring a class's units to this version of the kit, and add what its folder lacks; nothing graded is changed."""
@@ -44,18 +44,20 @@ def upgrade_course(
 
     use(place)
     done = upgrade(place, units or ())
-    lines = [f"{unit} is graded already and stays as it was given out." for unit in done.graded]
+    lines = [f"{unit} is already graded, so its released version is kept." for unit in done.graded]
     if done.changed:
         lines.append(
-            f"{place}: {', '.join(done.changed)} brought to this version of the kit. Release it again if it was "
+            f"{place}: {', '.join(done.changed)} updated to this version of the autograder. Release it again if it was "
             "released."
         )
-    print_lines(lines or [f"{place} has its units as this version of the kit has them."])
+    print_lines(lines or [f"The units in {place} are up to date with this version of the autograder."])
 
 
 def report(
     unit: UnitName,
-    anonymous: Annotated[bool, typer.Option("--anonymous", help="Leave out whatever could tell who is who.")] = False,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous", help="Leave out everything that could identify a student.")
+    ] = False,
     output: Annotated[
         Path | None,
         path_option("PATH", "A folder, or a file that ends in .html; COURSE/reports/UNIT/ if not given."),

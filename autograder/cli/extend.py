@@ -20,18 +20,24 @@ def extend(
     unit: UnitName,
     students: Annotated[list[str] | None, typer.Argument(metavar="[STUDENT]...", help="The students' ids.")] = None,
     until: Annotated[
-        str, typer.Option(metavar="DATE", help='Their due date, in the class\'s time zone: "2026-12-03 18:00".')
+        str,
+        typer.Option(
+            metavar="DATE", help="The students' due date, in the class's time zone, for example \"2026-12-03 18:00\"."
+        ),
     ] = "",
     by: Annotated[
-        str, typer.Option(metavar="TIME", help="The time from the unit's due date to theirs: 2d, 36h, 90m.")
+        str,
+        typer.Option(
+            metavar="TIME", help="The time after the unit's due date that students get, for example 2d, 36h or 90m."
+        ),
     ] = "",
     csv_file: Annotated[
         Path | None, path_option("FILE", "A table with the columns student, and until or by.", "--csv")
     ] = None,
     group: Annotated[
-        str, typer.Option(metavar="NAME", help="All students in this group, by the roster's column group.")
+        str, typer.Option(metavar="NAME", help="All students in this group, as the roster's column group says.")
     ] = "",
-    remove: Annotated[bool, typer.Option("--remove", help="Take the students' extensions back.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the students' extensions.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="Print the unit's extensions, and change nothing.")] = False,
     roster: RosterFile = None,
     id_column: IdColumn = None,
@@ -44,7 +50,7 @@ def extend(
     if sum(ways) != 1 or bool(names or group) == bool(csv_file or list_all):
         fail(
             f"Give students and a date, `autograder extend {unit} STUDENT... --until DATE` or `--by TIME`; or one of "
-            "`--csv FILE`, `STUDENT... --remove` and `--list`. `--group NAME` gives the students of a group."
+            "`--csv FILE`, `STUDENT... --remove` and `--list`. For the students of a group, give `--group NAME`."
         )
     from ..gradebook.extensions import Extensions, Request
     from ..gradebook.lateness import exactly
@@ -89,7 +95,7 @@ def _give(extensions: "Extensions", unit: str, requests: "dict[str, Request]") -
 
 def _print_effect(unit: str, lines: list[str]) -> None:
     print_lines(lines)
-    remark(f"`autograder grade {unit}` puts this into penalties and pages.")
+    remark(f"`autograder grade {unit}` updates penalties and feedback pages.")
 
 
 def _lines(path: Path) -> Iterator[tuple[str, "Request"]]:
@@ -104,10 +110,13 @@ def _lines(path: Path) -> Iterator[tuple[str, "Request"]]:
     except OSError as error:
         fail(f"The table {path} cannot be read: {error.strerror}.")
     except (UnicodeDecodeError, csv.Error) as error:
-        fail(f"The table {path} is no CSV file in UTF-8: {error}.")
+        fail(f"The table {path} is not a CSV file in UTF-8: {error}.")
     columns = {name.strip().lower() for name in table.fieldnames or ()}
     if "student" not in columns or not columns & {"until", "by"} or not rows:
-        fail(f"The table {path} needs a header with the columns student, and until or by; and a line for each student.")
+        fail(
+            f"The table {path} needs a header with a column student and a column until or by, and a line for "
+            "each student."
+        )
     students = [row["student"] for row in rows]
     if repeated := sorted({student for student in students if students.count(student) > 1}):
         fail(f"The table {path} has {list_names(repeated)} more than once.")

@@ -49,24 +49,28 @@ def grade(
     markers: Annotated[
         int,
         typer.Option(
-            "--markers", "--workers", min=1, show_default="one a processor", help="Grading processes side by side."
+            "--markers", "--workers", min=1, show_default="one a processor", help="The number of grading processes."
         ),
     ] = grading_pool.processor_count(),
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say whose grades would change.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing; list the grades that would change.")
+    ] = False,
     regrade: Annotated[
-        bool, typer.Option("--regrade", help="Mark everyone again, even what is already graded.")
+        bool, typer.Option("--regrade", help="Grade all submissions again, even those that are already graded.")
     ] = False,
     repair: Annotated[
         bool,
-        typer.Option("--repair/--no-repair", help="Then search for the changes that repair unexplained answers."),
+        typer.Option("--repair/--no-repair", help="After grading, search for changes that repair unexplained answers."),
     ] = True,
     course_folder: Course = None,
     require_isolation: Require = None,
     trust_submissions: Trust = False,
     scheduler: Scheduler = None,
     plain_tcp: PlainTcp = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a student, and no table.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for each student, and no table.")
+    ] = False,
     schema: Annotated[bool, schema_option("cli.class_results", "StudentLine", "a line of JSON")] = False,
 ) -> None:
     """Grade a class: into the gradebook, with a table here and a feedback page for everyone.
@@ -82,7 +86,7 @@ def grade(
     settings = isolation_settings(require_isolation, trust_submissions)
     marking = marking_at(scheduler, plain_tcp=plain_tcp)
     repair = repair and scheduler is None  # on a cluster, repairs are not searched
-    hint = "" if dry_run else " What was graded so far is in the gradebook; run the same command again for the rest."
+    hint = "" if dry_run else " The gradebook has the grades so far; run the same command again for the rest."
     try:
         work = assignment(unit, root, submitted, roster, id_column, section=section)
         if dry_run:
@@ -133,13 +137,18 @@ def _summary(result: "ClassResult", class_report: str) -> Iterator[str]:
     if result.conditions:
         yield f"Isolation {result.conditions.isolation}: {', '.join(result.conditions.enforced)}."
     if unchanged := sum(not row.is_new and not row.updates for row in result.rows):
-        yield f"Unchanged since they were graded, and left alone: {unchanged}. `--regrade` grades them again."
+        yield (
+            f"Not graded again, because unchanged since their last grading: {unchanged}. `--regrade` grades them again."
+        )
     if updated := sum(bool(row.updates) for row in result.rows):
         yield f"Points, late penalty or roster entry changed, without grading again: {updated}."
     if waiting := result.marks.waiting:
         yield f"Answers for a person to read, in formgrader: {waiting}. Until then they count 0."
     for unit, students in result.outdated.items():
-        yield f"LATE DAYS changed penalties in {unit}: {list_names(students)}. `autograder grade {unit}` records them."
+        yield (
+            f"LATE DAYS changed penalties in {unit}: {list_names(students)}. `autograder grade {unit}` records "
+            "the new penalties."
+        )
     file = result.gradebook.file
     yield f"Gradebook: {relative_path(file) if file else result.gradebook}"
     yield f"Feedback pages: {relative_path(result.pages)}"
@@ -176,21 +185,21 @@ def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
     if work.passed_over:
         yield (
             f"IGNORED in {relative_path(work.submitted)}: {list_names(work.passed_over)}. "
-            "A submission is STUDENT/UNIT/UNIT.ipynb; put it there, or take it out."
+            "A submission must be at STUDENT/UNIT/UNIT.ipynb; move these files there, or delete them."
         )
     with_notebook = {hand_in.student for hand_in in work.hand_ins if hand_in.notebook is not None}
     if strangers := [student for student in work.not_on_roster if student in with_notebook]:
-        yield f"NOT ON THE ROSTER, and {graded} all the same: {list_names(strangers)}."
+        yield f"NOT ON THE ROSTER, but {graded} all the same: {list_names(strangers)}."
     if without := [student for student in work.not_on_roster if student not in with_notebook]:
         yield f"NOT ON THE ROSTER, with a folder but no notebook: {list_names(without)}."
     if not content.is_current(work.unit.name, work.root):
         yield (
-            f"{relative_path(work.root / 'source')} keeps {work.unit.name} as it was given out, and this version of "
-            f"the kit has another. The folder's exercises are graded, at the folder's points. `{upgrade}` brings the "
-            "new one, as long as nothing of it is graded."
+            f"{relative_path(work.root / 'source')} has another version of {work.unit.name} than the autograder. "
+            f"The exercises of the folder's version are graded, with that version's points. `{upgrade}` updates the "
+            "folder, as long as no submission of the unit is graded."
         )
     if not (work.root / "nbgrader_config.py").is_file():
         yield (
             f"There is no {relative_path(work.root / 'nbgrader_config.py')}: nbgrader's own commands, and formgrader, "
-            f"would run submissions there without isolation. `{upgrade}` gives it one."
+            f"would run submissions there without isolation. `{upgrade}` writes this file."
         )

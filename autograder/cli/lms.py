@@ -21,7 +21,7 @@ def import_(
     unit: UnitName,
     zip_file: Annotated[
         Path,
-        typer.Argument(parser=named, metavar="ZIP", help="The submissions, as Canvas or Moodle packs them."),
+        typer.Argument(parser=named, metavar="ZIP", help="The zip file of submissions from Canvas or Moodle."),
     ],
     roster: RosterFile = None,
     id_column: IdColumn = None,
@@ -41,11 +41,14 @@ def import_(
             raise CourseProblem(f"The course folder {root} is not there.")
         people = class_list(root, roster, id_column).roster
         if not people.students:
-            fail(f"There is no roster to join the files to: save what Canvas or Moodle exports as {root}/roster.csv.")
+            fail(
+                "There is no roster, so the files cannot be matched with students: save the table that Canvas "
+                f"or Moodle exports as {root}/roster.csv."
+            )
         with ZipFile(zip_file) as file, course_lock(root):
             imported = import_zip(file, course_directory(root), root, unit, people)
     except OSError as error:
-        fail(f"The submissions could not be written: {error}. What was there is kept; run the same command again.")
+        fail(f"The submissions could not be written: {error}. Earlier files are kept; run the same command again.")
     for sentence in people.remarks:
         remark(sentence)
     print_lines(_summary(unit, people, imported))
@@ -60,23 +63,23 @@ def import_(
 def _summary(unit: str, people: "Roster", imported: "Imported") -> Iterator[str]:
     present = [*imported.new, *imported.replaced, *imported.unchanged]
     if imported.platform:
-        yield f"The zip file is {imported.platform}'s."
+        yield f"The zip file is from {imported.platform}."
     yield (
         f"{unit}: {len(imported.new)} submissions are new, {len(imported.replaced)} replace another, "
-        f"{len(imported.unchanged)} were there already."
+        f"{len(imported.unchanged)} were already imported."
     )
     for student, path in imported.replaced.items():
-        yield f"What {student} handed in before is kept in {relative_path(path)}."
+        yield f"The earlier submission of {student} is kept in {relative_path(path)}."
     if imported.older:
-        yield f"Older than another of the same name, and not imported: {list_names(imported.older)}."
+        yield f"Not imported, because the zip file has a newer file of the same name: {list_names(imported.older)}."
     if without := [student.id for student in people.students if student.id not in present]:
-        yield f"Nothing in the zip file from: {list_names(without)}."
+        yield f"The zip file has no submission from: {list_names(without)}."
     if imported.late:
         yield f"Late, says Canvas: {list_names(imported.late)}."
     if present:
         yield (
-            "A zip file does not say when something was handed in: no times were written, so the gradebook gives no "
-            "penalty for lateness."
+            "The zip file does not contain submission times. So no times were written, and the gradebook deducts no "
+            "late penalty."
         )
 
 
@@ -88,9 +91,11 @@ def export(
     form: Annotated[
         Format, typer.Option("--format", help="For a spreadsheet, Canvas's gradebook, or Moodle's grades.")
     ] = "csv",
-    output: Annotated[Path | None, path_option("FILE", "The file to write; `-`, or none, is standard output.")] = None,
+    output: Annotated[
+        Path | None, path_option("FILE", "The file to write; `-` for standard output, which is the default.")
+    ] = None,
     assignment: Annotated[
-        list[str] | None, typer.Option(help="UNIT=COLUMN: the unit's assignment among Canvas's columns.")
+        list[str] | None, typer.Option(help="UNIT=COLUMN: the column of the Canvas table for the unit's assignment.")
     ] = None,
     roster: RosterFile = None,
     id_column: IdColumn = None,
@@ -125,7 +130,10 @@ def _assignments(options: list[str], units: list[str]) -> dict[str, str]:
     columns = dict(option.partition("=")[::2] for option in options)
     for unit, column in columns.items():
         if unit not in units or not column:
-            fail(f"`--assignment {unit}={column}` is not UNIT=COLUMN, with one of the units that are exported.")
+            fail(
+                f"`--assignment {unit}={column}` is not of the form UNIT=COLUMN, where UNIT is one of the "
+                "exported units."
+            )
     return columns
 
 
@@ -135,7 +143,7 @@ def _table(form: Format, marks: "MarkedClass", assignments: dict[str, str]) -> "
     if form == "canvas":
         return grade_tables.for_canvas(marks, assignments)
     if assignments:
-        fail("`--assignment` names columns of Canvas's: it goes with `--format canvas`.")
+        fail("`--assignment` names columns of Canvas: use it only with `--format canvas`.")
     return grade_tables.for_moodle(marks) if form == "moodle" else grade_tables.for_spreadsheet(marks)
 
 
@@ -160,8 +168,8 @@ def feedback_zip(
     origins = zip_files.read_origins(root, unit)
     if not origins:
         fail(
-            f"No submissions of {unit} were imported, so Canvas's or Moodle's names for them are not known: "
-            f"`autograder import {unit} ZIP` comes first."
+            f"No submissions of {unit} were imported, so the names of their files in Canvas or Moodle are unknown. Run "
+            f"`autograder import {unit} ZIP` first."
         )
     output = output or root / "feedback" / f"{unit}.zip"
     pages = pack_feedback(output, course_directory(root), of_unit, origins)
@@ -170,7 +178,10 @@ def feedback_zip(
         print_lines([f"{len(pages.packed)} feedback pages for {platforms}: {relative_path(output.absolute())}"])
     if pages.outdated:
         names = list_names(pages.outdated)
-        remark(f"Marked by a person, or due, since the page was written: {names}. `autograder grade {unit}` first.")
+        remark(
+            f"Out of date, because a person graded or the due date passed after the page was written: {names}. "
+            f"Run `autograder grade {unit}` first."
+        )
     if pages.without_page:
         remark(f"Without a feedback page: {list_names(pages.without_page)}. `autograder grade {unit}` writes it.")
     if pages.without_origin:

@@ -41,9 +41,14 @@ def mark(
     ] = "visible",
     fail_under: Annotated[
         float | None,
-        typer.Option(metavar="PERCENT", min=0, max=100, help="Exit with code 3 if a notebook has less of its points."),
+        typer.Option(
+            metavar="PERCENT",
+            min=0,
+            max=100,
+            help="Exit with code 3 if a notebook gets less than PERCENT of the points.",
+        ),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but what is wrong.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only problems.")] = False,
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     repair: Annotated[
         bool, typer.Option("--repair/--no-repair", help="Search for the change that repairs an unexplained answer.")
@@ -84,7 +89,10 @@ def exit_code(reports: Sequence[Report], fail_under: float | None) -> int:
             code = code or TOO_LOW
     for report in reports:
         if not report.is_result:
-            remark(f"{report.notebook}: {report.message or 'A grader of ours failed: its report says where.'}")
+            remark(
+                f"{report.notebook}: "
+                f"{report.message or 'A hidden test crashed, which is our fault. The report says where.'}"
+            )
             code = OUR_FAULT
     return code
 

@@ -37,14 +37,17 @@ Units = Annotated[list[str] | None, typer.Argument(metavar="[UNIT]...", help="Th
 Course = Annotated[
     Path | None,
     path_option(
-        "DIR", "The class's folder, with submissions and gradebook; the default: this folder, if it is one.", "--course"
+        "DIR",
+        "The class's folder, with submissions and gradebook; by default the working directory, if it is one.",
+        "--course",
     ),
 ]
 RosterFile = Annotated[
     Path | None,
     path_option(
         "FILE",
-        "A CSV file with a column id, or what Canvas or Moodle exports; COURSE/roster.csv where there is one.",
+        "A CSV file with a column id, or a table that Canvas or Moodle exports; by default COURSE/roster.csv, "
+        "if it exists.",
         "--roster",
     ),
 ]
@@ -57,22 +60,26 @@ IdColumn = Annotated[
 ]
 Section = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Only the students in this section, by the roster's column section."),
+    typer.Option(metavar="NAME", help="Only the students in this section, as the roster's column section says."),
 ]
 Require = Annotated[
     Literal["A", "B"] | None,
-    typer.Option("--require-isolation", help="Mark at this level or not at all; if not given, at the best there is."),
+    typer.Option(
+        "--require-isolation", help="Grade only at this isolation level; if not given, at the best level available."
+    ),
 ]
 Trust = Annotated[
     bool,
-    typer.Option("--trust-submissions", help="Where no level can be had, run the submissions without isolation."),
+    typer.Option(
+        "--trust-submissions", help="If no isolation level is available, run the submissions without isolation."
+    ),
 ]
 Scheduler = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Mark on the Dask cluster with this scheduler, tls://HOST:PORT."),
+    typer.Option(metavar="ADDRESS", help="Grade on the Dask cluster with this scheduler, tls://HOST:PORT."),
 ]
 PlainTcp = Annotated[
-    bool, typer.Option("--plain-tcp", help="Let a scheduler at tcp:// be on another machine, without encryption.")
+    bool, typer.Option("--plain-tcp", help="Accept a scheduler at tcp:// on another machine, without encryption.")
 ]
 
 
@@ -111,7 +118,7 @@ def class_folder(given: Path | None) -> Path:
 def isolation_settings(require: Literal["A", "B"] | None, trust: bool) -> settings.Settings:
     """Return the settings of autograder.toml, overridden by the command line; raises BadSettings."""
     if require is not None and trust:
-        raise settings.BadSettings("Either --require-isolation or --trust-submissions: the one rules the other out.")
+        raise settings.BadSettings("Give either --require-isolation or --trust-submissions, not both.")
     loaded = settings.load()
     if require is not None:
         loaded = msgspec.structs.replace(loaded, isolation=settings.Isolation(require))

@@ -60,7 +60,7 @@ class ResultFiles:
         if len({os.path.realpath(path) for path in files}) < len(files):
             raise NotWritable(f"{self.junit} cannot hold both results. Give --junit and --gradescope different files.")
         if STANDARD_OUTPUT in files and not self.is_quiet:
-            raise NotWritable("Standard output has the reports already. Give --quiet too, or name a file.")
+            raise NotWritable("The reports already go to standard output. Give --quiet too, or name a file.")
         for path in files:
             check(path, notebooks)
 

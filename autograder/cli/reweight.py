@@ -12,16 +12,20 @@ from .options import Course, UnitName, class_folder
 def reweight(
     unit: UnitName,
     exercise: Annotated[
-        str, typer.Argument(metavar="[EXERCISE]", help="The exercise, as its function is called.")
+        str, typer.Argument(metavar="[EXERCISE]", help="The exercise: the name of its function or class.")
     ] = "",
     points: Annotated[
         float | None, typer.Option(metavar="POINTS", help="Scale everyone's points to this maximum.")
     ] = None,
-    drop: Annotated[bool, typer.Option("--drop", help="Take it out of everyone's points and of the maximum.")] = False,
-    give_full: Annotated[
-        bool, typer.Option("--give-full", help="Give its points to everyone who submitted the unit.")
+    drop: Annotated[
+        bool, typer.Option("--drop", help="Count the exercise neither in anyone's points nor in the maximum.")
     ] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Count it again as it was released.")] = False,
+    give_full: Annotated[
+        bool, typer.Option("--give-full", help="Give the exercise's full points to everyone who submitted the unit.")
+    ] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Count the points again that the exercise was released with.")
+    ] = False,
     list_all: Annotated[bool, typer.Option("--list", help="Print the unit's changes, and change nothing.")] = False,
     course_folder: Course = None,
 ) -> None:

@@ -35,7 +35,7 @@ def serve(
     course_folder: Course = None,
     attempts: Annotated[
         int | None,
-        typer.Option(min=1, help="Files of one student and unit that are graded within an hour. Later ones wait."),
+        typer.Option(min=1, help="The most files of one student and unit to grade within an hour. Later files wait."),
     ] = None,
     show: Annotated[
         Literal["check", "names", "all"],
@@ -50,22 +50,22 @@ def serve(
             "--workers",
             min=1,
             show_default=f"one more than processors, at most {_MOST_PROCESSORS + 1}",
-            help="Grading processes, one more than may hang at once.",
+            help="The number of grading processes; give one more than the submissions that may hang at once.",
         ),
     ] = min(grading_pool.processor_count(), _MOST_PROCESSORS) + 1,
     port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, help="Take hand-ins by HTTP on this port of this machine too; 0 for a free one."
+            min=0, max=65535, help="Also accept submissions by HTTP on this port of this machine; 0 for a free port."
         ),
     ] = None,
     unlisted: Annotated[
-        bool, typer.Option("--unlisted", help="Take hand-ins by HTTP for ids that are not on the roster, too.")
+        bool, typer.Option("--unlisted", help="Also accept submissions by HTTP for ids that are not on the roster.")
     ] = False,
     device: Annotated[Device, typer.Option(help="Where the exercises' tensors are.")] = "auto",
     require_isolation: Require = None,
     trust_submissions: Trust = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a submission.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object for each submission.")] = False,
     schema: Annotated[bool, schema_option("serving.served_unit", "Served", "a line of JSON")] = False,
 ) -> None:
     """Grade each submission when it arrives, until Ctrl-C: into the gradebook, and back to the student.
@@ -100,10 +100,10 @@ def serve(
             remark=remark,
         )
     except KitChanged:
-        remark("The course, its settings or the kit have changed: starting anew.")
+        remark("The course, its settings or the autograder have changed: starting again.")
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     except KeyboardInterrupt:
-        remark("Stopped. The gradebook has what was graded. The rest is graded when `serve` is started again.")
+        remark("Stopped. The gradebook has all grades so far. To grade the rest, start `serve` again.")
 
 
 def announce_start(units: list[str], root: Path, ready: Ready, port: int | None) -> None:

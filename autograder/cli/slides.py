@@ -113,10 +113,10 @@ def execute(cells: Sequence[NotebookNode], notebook: Path, files: Sequence[Path]
         except (CellExecutionError, CellTimeoutError, RuntimeError) as error:
             number = client.code_cells_executed - 1
             if number < 0:
-                raise NotebookFailed(f"No Jupyter kernel starts here: {error}.") from None
+                raise NotebookFailed(f"The Jupyter kernel could not be started: {error}.") from None
             problem = f"runs for more than {_CELL_SECONDS} seconds"
             if isinstance(error, CellExecutionError):
-                problem = f"fails with the answers in: {error.ename}: {printable(error.evalue)}"
+                problem = f"fails with the answers filled in: {error.ename}: {printable(error.evalue)}"
             elif isinstance(error, DeadKernelError):
                 problem = "ends the Jupyter kernel"
             where = f"Cell {number} (`{printable(code[number].id)}`) of {notebook}"

@@ -39,8 +39,8 @@ _PATIENCE_SECONDS = 30
 """Time to wait while there is no worker: Dask's nannies replace one that died."""
 _MOST_NAMED = 20
 _LOST = (
-    "Each worker of the cluster that graded this, with nothing else to grade, ended or gave no valid answer. Please "
-    "tell your instructor, who can read why in what the workers printed."
+    "Each cluster worker that tried to grade this file alone ended or gave no valid answer. Please tell your "
+    "instructor, who can find the reason in the workers' output."
 )
 
 
@@ -170,7 +170,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
                 groups[worker.able.isolation, worker.able.device].append(f"{worker.address} ({worker.graded})")
         for (isolation, device), workers in sorted(groups.items()):
             more = f" and {len(workers) - _MOST_NAMED} more" if len(workers) > _MOST_NAMED else ""
-            self._say(f"Marked at isolation {isolation} on {device}: {', '.join(workers[:_MOST_NAMED])}{more}.")
+            self._say(f"Graded at isolation level {isolation} on {device}: {', '.join(workers[:_MOST_NAMED])}{more}.")
 
     def _proceed(self) -> None:
         """Take the answers that have come, and give idle workers tasks. Wait a moment if no result is left."""
@@ -206,8 +206,8 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         self._missing_since = self._missing_since or self._polled
         if self._polled - self._missing_since > _PATIENCE_SECONDS or (addresses and not self._validated):
             raise GradingRefused(
-                f"{self._scheduler.text} has no worker that can mark {self._unit}. What was recorded so far "
-                "stays; run the same command again when there is one."
+                f"{self._scheduler.text} has no worker that can grade {self._unit}. The grades recorded so far "
+                "are kept; run the same command again when there is such a worker."
             )
 
     def _examine(self, worker: ClusterWorker, resources: dict[str, Any]) -> None:
@@ -215,7 +215,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         if not self._scheduler.is_safe(worker.address):
             self._refuse(worker, "the connection to it is plain TCP. Start it with TLS, or pass --plain-tcp.")
         elif self._is_gpu and not resources.get("GPU"):
-            self._refuse(worker, "it offers no GPU. Start it with --resources GPU=1.")
+            self._refuse(worker, "the worker offers no GPU. Start it with --resources GPU=1.")
         else:
             worker.answer = self._connection.submit(worker.address, examine, self._terms, gpu=self._is_gpu)
 

@@ -55,12 +55,13 @@ class Address:
         self._plain_tcp = plain_tcp
         match = _ADDRESS.fullmatch(self.text)
         if match is None or match["protocol"] not in ("tls", "tcp"):
-            raise GradingRefused(f"{text} is no scheduler's address: it is tls://HOST:PORT.")
+            raise GradingRefused(f"{text} is not the address of a scheduler. Write tls://HOST:PORT.")
         if not self.is_safe(self.text):
             raise GradingRefused(
-                f"{text} is no address of this machine, and over plain tcp anyone on the way could read submissions, "
-                "change marks and run code here and there. Take tls:// (docs/cluster.md says how), or an SSH tunnel; "
-                "--plain-tcp where the network is yours alone."
+                f"{text} is on another machine, and over plain TCP anyone in between could read submissions, "
+                "change grades "
+                "and run code on both machines. Use tls:// (see docs/cluster.md) or an SSH tunnel. If nobody else uses "
+                "the network, pass --plain-tcp."
             )
         self.security = _tls() if match["protocol"] == "tls" else Security(require_encryption=False)
 
@@ -88,7 +89,7 @@ def _tls() -> Security:
         file = getattr(security, name)
         is_optional = name == "tls_client_key"  # which may be in the certificate's file
         if not (file or is_optional) or (file and "\n" not in file and not Path(file).is_file()):
-            names = f"{file}, which is not there" if file else "none"
+            names = f"{file}, which does not exist" if file else "none"
             raise GradingRefused(f"TLS needs three files, and {variable} names {names}: see docs/cluster.md.")
     try:
         security.get_connection_args("client")
@@ -143,12 +144,13 @@ class Connection:
         except CancelledError as error:
             raise self._gone(error) from None
         except Exception as error:
-            raise CannotGrade(f"Dask cannot run the kit there ({shortened(error)}).") from None
+            raise CannotGrade(f"Dask cannot run the autograder on this worker ({shortened(error)}).") from None
 
     def _gone(self, error: BaseException) -> GradingRefused:
         return GradingRefused(
-            f"The Dask scheduler at {self._scheduler.text} is gone ({shortened(error)}). What was recorded so far "
-            "stays; run the same command again for the rest."
+            f"The Dask scheduler at {self._scheduler.text} no longer answers ({shortened(error)}). The grades "
+            "recorded so "
+            "far are kept; run the same command again for the rest."
         )
 
 
@@ -166,8 +168,8 @@ def connected(scheduler: Address) -> Iterator[Connection]:
             )  # fmt: skip
         except (OSError, RuntimeError, ValueError) as error:
             raise GradingRefused(
-                f"No Dask scheduler answers at {scheduler.text} ({shortened(error)}). Is it running, and with TLS "
-                "files of the same authority?"
+                f"No Dask scheduler answers at {scheduler.text} ({shortened(error)}). Is it running, and are its "
+                "TLS files from the same authority?"
             ) from None
         try:
             yield Connection(scheduler, client)

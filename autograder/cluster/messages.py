@@ -88,24 +88,24 @@ class Expected:
         """Return a worker's conditions if they are those of the run; raises CannotGrade and BadAnswer."""
         able = _decode(answer)
         if not isinstance(able, Able):
-            raise BadAnswer("it does not say what it would mark with.")
+            raise BadAnswer("the worker does not report its versions, device and isolation level.")
         isolation = self.terms.settings.isolation
         levels = {"best": ("A", "B"), "A": ("A",), "B": ("B",), "none": ()}[isolation.require]
         if able.isolation not in (*levels, *(("none",) if isolation.trust_submissions else ())):
-            raise CannotGrade(f"its isolation is {able.isolation}, and {isolation.require} is required.")
+            raise CannotGrade(f"its isolation level is {able.isolation}, but {isolation.require} is required.")
         if able.device != self.terms.device:
-            raise CannotGrade(f"it computes on {able.device}, and {self.terms.device} is required.")
+            raise CannotGrade(f"it computes on {able.device}, but {self.terms.device} is required.")
         if (theirs := _release(able.torch)) != (ours := _release(version("torch"))):
-            raise CannotGrade(f"it has torch {theirs}, and here it is {ours}.")
+            raise CannotGrade(f"it has torch {theirs}, but this machine has torch {ours}.")
         if able.kit != self.terms.kit:
-            raise CannotGrade("its kit is another one.")
+            raise CannotGrade("its version of the autograder or of the course differs.")
         return able
 
     def reports(self, answer: object, submissions: Sequence[GradeNotebook], able: Able) -> list[Report]:
         """Return the reports on the first of these submissions, or on all; raises CannotGrade and BadAnswer."""
         done = _decode(answer)
         if not isinstance(done, Done) or not 1 <= len(done.reports) <= len(submissions):
-            raise BadAnswer("it does not answer with reports on what was sent.")
+            raise BadAnswer("its answer is not a list of reports on the submissions that it was sent.")
         for report, submission in zip(done.reports, submissions, strict=False):
             if fault := self._fault(report, submission, able):
                 raise BadAnswer(f"a report has {fault}.")
@@ -118,35 +118,38 @@ class Expected:
         if report.submission != submission.digest:
             return "another submission's digest"
         if (report.isolation, report.device) != (able.isolation, able.device):
-            return f"isolation {report.isolation} on {report.device}, where {able.isolation} on {able.device} was said"
+            return (
+                f"isolation {report.isolation} on {report.device}, but the worker announced {able.isolation} on "
+                f"{able.device}"
+            )
         if report.version != __version__:
             return f"the version {report.version[:40]!r}"
         if not report.exercises:
             is_empty = report.status in _NOTHING_RUN and report.score == report.max_score == 0 and not report.written
             is_valid = is_empty and report.unit in (None, self.unit.name)
-            return "" if is_valid else "no exercises, and is no damaged file's"
+            return "" if is_valid else "no exercises, although it is not on a damaged file"
         if report.unit != self.unit.name:
             return "another unit"
         if (report.kit, _release(report.torch)) != (self.terms.kit, _release(able.torch)):
             return "another kit or torch"
         if [exercise.name for exercise in report.exercises] != [exercise.name for exercise in self.unit.exercises]:
-            return "other exercises than the unit"
+            return "exercises that differ from those of the unit"
         for exercise, known in zip(report.exercises, self.unit.exercises, strict=True):
             if exercise.max_score != known.points or _is_impossible(exercise):
-                return f"points for {exercise.name} that cannot be"
+                return f"impossible points for {exercise.name}"
         failed = any(exercise.status == "grader_error" for exercise in report.exercises)
         if report.status in _OF_FILES or failed != (report.status == "grader_error"):
-            return f"the status {report.status}, which is not its exercises'"
+            return f"the status {report.status}, which does not match its exercises"
         score = sum(exercise.score for exercise in report.exercises)
         if not _is_near(report.score, score) or not _is_near(report.max_score, self.unit.max_score):
-            return "a sum that is not its exercises'"
+            return "points that are not the sum of its exercises' points"
         return "" if {question.name for question in report.written} <= self.written else "questions of another unit"
 
 
 def _decode(answer: object) -> Able | Done:
     """Return a worker's answer; raises BadAnswer if it is not valid, CannotGrade with the worker's own reason."""
     if not isinstance(answer, bytes):
-        raise BadAnswer("it does not answer in bytes.")
+        raise BadAnswer("its answer is not bytes.")
     if len(answer) > MOST_BYTES:
         raise BadAnswer(f"its answer has {len(answer)} bytes, more than {MOST_BYTES}.")
     try:

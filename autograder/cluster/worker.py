@@ -44,7 +44,7 @@ def _encode(message: bytes, answers: Callable[[bytes], Answer]) -> bytes:
     except UserError as reason:
         answer = Unable(str(reason))
     except msgspec.DecodeError as error:
-        answer = Unable(f"The task cannot be read ({error}): is the kit here of another version?")
+        answer = Unable(f"The task cannot be read ({error}): does this worker have another version of the autograder?")
     except Exception as error:
         answer = Unable(f"Our fault: {type(error).__name__}: {error}")
     return msgspec.json.encode(answer)
@@ -55,9 +55,9 @@ def _able(message: bytes) -> Able | Unable:
     digest = content.current_unit_digest(terms.unit)
     if digest != terms.kit:
         return Unable(
-            f"its engine or its course is another one for {terms.unit} (digest {digest[:12]}, here "
-            f"{terms.kit[:12]}). Install the same kit there, and copy the course: autograder.toml, autograder/, "
-            "solutions/, and source/ and release/ as this class has them."
+            f"the worker's version of the autograder or of {terms.unit} differs (digest {digest[:12]}; required: "
+            f"{terms.kit[:12]}). Install the same version on the worker, and copy the course: autograder.toml, "
+            "autograder/, solutions/, and the class's source/ and release/."
         )
     with cached_pool.process(terms) as pool:
         ready = pool.ready()

@@ -229,8 +229,8 @@ def assert_close(actual: Any, expected: Any, *, tolerance: float | None = None, 
     """
     if not _says_how_close(expected):
         raise TypeError(
-            f"assert_close was given {describe(expected)} as what is expected, which does not say how close a right "
-            f"answer comes: compare with what `reference` gives, with golden(...), or with Expected(value, tolerance)."
+            f"assert_close has no tolerance for the expected value {describe(expected)}: compare with the result of "
+            f"`reference`, with golden(...), or with Expected(value, tolerance)."
         )
     message = difference(actual, expected, describe, _describe_elements, tolerance=tolerance, what=what)
     if message:
@@ -266,11 +266,11 @@ def _assert_equal(actual: Any, expected: Any, what: str) -> None:
                 raise Mismatch(f"{what} has no entry for {key!r}.")
         for key, value in actual.items():
             if key not in expected:
-                raise Mismatch(f"{what} has an entry for {_short(key)}, which does not belong there.")
+                raise Mismatch(f"{what} has an entry for {_short(key)}, which should not be there.")
             if type(value) is not type(expected[key]) or value != expected[key]:
-                raise Mismatch(f"{what} has another number for {key!r}.")
+                raise Mismatch(f"{what} has a wrong number for {key!r}.")
     elif type(actual) is not type(expected) or actual != expected:
-        raise Mismatch(f"{what} is {describe(actual)} and not what is expected.")
+        raise Mismatch(f"{what} is {describe(actual)}, which is not the expected value.")
 
 
 def assert_real(actual: torch.Tensor) -> None:

@@ -8,8 +8,8 @@ from .device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, MIXED
 from .library_calls import AUTOGRAD, LIBRARY_ATTENTION, LIBRARY_SOFTMAX
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
-SAME_WEIGHTS = "The weights are the same under every seed: is one set inside the class?"
-RAISES_NOTHING = "It raises nothing."
+SAME_WEIGHTS = "The weights are the same under every seed: does the class set a seed itself?"
+RAISES_NOTHING = "The call raises no exception."
 _NO_MORE_THAN_HALF = "As long as this fails, the exercise gives no more than half of its points."
 _OF_LIBRARIES = {
     LIBRARY_SOFTMAX: "a library's softmax, or a part of one such as logsumexp",
@@ -17,10 +17,10 @@ _OF_LIBRARIES = {
     AUTOGRAD: "autograd, as `.backward()`, torch.autograd and torch.func do",
 }
 _OF_DEVICES = {
-    MIXED: "It mixes devices: a tensor that it makes stays on the CPU when the inputs are elsewhere. Make it "
-    "where they are (`device=`), or bring it there (`.to`).",
+    MIXED: "The code mixes devices: a tensor that it makes stays on the CPU when the inputs are on another device. "
+    "Make the tensor on the inputs' device (`device=`), or move it there (`.to`).",
     ELSEWHERE: "The result is not on the inputs' device.",
-    DIFFERS: "On another device it gives another result than on the CPU.",
+    DIFFERS: "On another device the result differs from that on the CPU.",
 }
 
 
@@ -55,12 +55,12 @@ INPUT = Part("the input", "0")
 
 def detached(where: Part) -> str:
     """Message for a gradient that is None."""
-    return f"No gradient arrives at {where}: is it left unused, or the result detached from it somewhere?"
+    return f"No gradient arrives at {where}: is it unused, or does the code detach a tensor on the way to the result?"
 
 
 def no_parameter(name: str) -> str:
     """Message for an instance without a parameter of this name."""
-    return f"It has no parameter `{name}`."
+    return f"The module has no parameter `{name}`."
 
 
 def of_another_shape(found: str, shape: Sequence[int]) -> str:
@@ -79,18 +79,20 @@ def not_finite(where: Part) -> str:
 def writes_into(arguments: Sequence[int]) -> str:
     """Message for a call that wrote into its arguments. arguments: their positions."""
     which = " and ".join(f"the {ORDINALS[number]}" for number in arguments)
-    return f"It writes into {which} argument. Operations ending in `_`, `+=`, `/=` and `x[i] = ...` work in place."
+    return (
+        f"The code writes into {which} argument. Operations ending in `_`, `+=`, `/=` and `x[i] = ...` work in place."
+    )
 
 
 def changed_by_the_future(token: int) -> str:
     """Message for a result that depends on later tokens."""
-    return f"The result of token {token} changes when only later tokens do: something of the future gets into it."
+    return f"The result of token {token} changes when only later tokens do: it depends on the future."
 
 
 def calls_forbidden(libraries: Sequence[str]) -> str:
     """Message for calls of library functions that an exercise forbids."""
     named = " and ".join(_OF_LIBRARIES.get(one, one) for one in libraries)
-    return f"It calls {named}; this exercise asks you to write that step yourself."
+    return f"The code calls {named}; in this exercise, write that step yourself."
 
 
 def halves_the_points(complaint: str) -> str:
@@ -109,17 +111,20 @@ def other_parameters(found: Mapping[str, Sequence[int]]) -> str:
 
 
 _PRODUCT = (
-    "A matrix product joins the last dimension of the left with the last but one of the right (of a vector, the only "
-    "one), which have to be equal: here {} meets {}. Is one of them to be turned, or should they change places?"
+    "In a matrix product, the last dimension of the left factor and the last but one of the right factor (the only one "
+    "of a vector) must be equal: here they are {} and {}. Should you transpose a factor, or exchange the factors?"
 )
 _NUMBER_BY_NUMBER = (
-    "Where tensors meet number by number, and in the leading dimensions of a product, sizes have to be equal, or 1: "
-    "here {} meets {}. Is one of them turned the wrong way, or larger than the part that is needed here?"
+    "In operations element by element, and in the leading dimensions of a product, sizes must be equal, or 1: "
+    "here they "
+    "are {} and {}. Is a tensor transposed, or larger than the part that is needed here?"
 )
-_DTYPES = "Tensors of two dtypes meet: is one made here that should have the dtype of the inputs?"
+_DTYPES = (
+    "The operation combines tensors of two dtypes: does the code make a tensor here without the dtype of the inputs?"
+)
 _LEAF = (
-    "Of an argument make a new tensor: `x = x + ...`, not `x += ...`. A parameter can be changed where no "
-    "gradients are recorded: under `with torch.no_grad():`."
+    "Do not change an argument in place; make a new tensor: `x = x + ...`, not `x += ...`. To change a parameter, use "
+    "`with torch.no_grad():`, where no gradients are recorded."
 )
 _MEANT = (
     (r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _PRODUCT),

@@ -318,13 +318,13 @@ def exceeded_message(cost: Cost, limits: Limits, at: LineInWords) -> str:
         match name:
             case "largest":
                 found = cost.largest
-                return f"There is a tensor of shape {found.of}{at(found)}: {_elements(found, most)}"
+                return f"The code makes a tensor of shape {found.of}{at(found)}: {_elements(found, most)}"
             case "alive":
-                return f"The tensors that are held at once{at(cost.alive)} have {_elements(cost.alive, most)}"
+                return f"The tensors in memory at the same time{at(cost.alive)} have {_elements(cost.alive, most)}"
             case "rows":
                 found = cost.rows
                 return f"`{found.of}` is multiplied with {found.count:,} rows{at(found)}; {most:,} are needed."
-        return f"It takes {cost.operations:,} operations; {most:,} are enough."
+        return f"The call takes {cost.operations:,} operations; {most:,} are enough."
     return ""
 
 
@@ -340,16 +340,17 @@ UNSEEN = "unseen"
 
 _WHY = {
     LEFT: (
-        "elements leave PyTorch or come from outside of it (`.numpy()`, `.tolist()`, many `.item()` or `if`s on "
-        "tensors). Compute with tensors instead."
+        "the code takes elements out of PyTorch, or brings them in from outside (`.numpy()`, `.tolist()`, many "
+        "`.item()` "
+        "or `if`s on tensors). Compute with tensors instead."
     ),
     OPERATOR: (
         "the code calls a function whose operations this test cannot count. Use matrix products, sums, exp and the "
         "like instead."
     ),
-    THREAD: "another thread computes. Compute in the thread that calls the function instead.",
+    THREAD: "the code computes in another thread. Compute in the thread that calls the function instead.",
 }
-_UNSEEN_PART = "part of what is computed is hidden from the count. Call PyTorch's functions directly instead."
+_UNSEEN_PART = "the test cannot see a part of the computation. Call PyTorch's functions directly instead."
 
 
 def uncountable_message(cost: Cost, at: LineInWords) -> str:

@@ -102,15 +102,16 @@ def judge_input(
     held = [one.detach().to("cpu", copy=True) for one in tensors]
     expected, refused = _called(right, held, target.also)
     if refused:
-        return CounterexampleResult(f"{whose} does not take this input: {refused}", "refused")
+        return CounterexampleResult(f"{whose} raises an error on this input: {refused}", "refused")
     got, failed = _called(wrong, held, target.also)
     if failed or _gap(got, expected) > APART:
         return _DIFFERS
     gap = _gap(got, expected)
-    near = f" They differ by {gap:.1g} at most; more than {APART:g} is asked." if gap > 0 else ""
+    near = f" The results differ by {gap:.1g} at most; they must differ by more than {APART:g}." if gap > 0 else ""
     shapes = _listed([f"{one.name} of shape {tuple(each.shape)}" for one, each in zip(wanted, held, strict=True)])
     sentence = (
-        f"On your input, {shapes}, the wrong one and the right one both give {_written(expected)}: no difference."
+        f"On your input, {shapes}, the wrong function and the right one both return {_written(expected)}: there "
+        "is no difference."
     )
     return CounterexampleResult(f"{sentence}{near}", f"alike: {_hidden_by(held, target)}")
 
@@ -151,14 +152,14 @@ def _unusable(
                 how = (
                     " Call `.float()`"
                     if tensor.is_floating_point()
-                    else " Write its numbers with a point, or call `.float()`"
+                    else " Write its numbers with a decimal point, or call `.float()`"
                 )
                 how += "."
             return CounterexampleResult(
                 f"{what} is {tensor.dtype}; {one.dtype} is expected.{how}", f"{one.name} in {tensor.dtype}"
             )
         if not tensor.numel():  # results without elements never differ
-            return CounterexampleResult(f"{what} has no numbers: its shape is {tuple(tensor.shape)}.", "empty")
+            return CounterexampleResult(f"{what} has no elements: its shape is {tuple(tensor.shape)}.", "empty")
     count = sum(tensor.numel() for tensor in given)
     if count > MOST_NUMBERS:
         return CounterexampleResult(
@@ -176,7 +177,7 @@ def _unfit(wanted: Sequence[RequiredTensor], shapes: Sequence[torch.Size]) -> Co
         for dim, size in zip(one.sized, shape[len(shape) - len(one.sized) :], strict=True):
             if sizes.setdefault(dim, size) != size:
                 expected = f"{_listed([each.shape for each in wanted])} {'are' if len(wanted) > 1 else 'is'} expected"
-                said = f"{dim} is {sizes[dim]} in one place and {size} in another; {expected}."
+                said = f"{dim} is {sizes[dim]} in one dimension and {size} in another; {expected}."
                 return CounterexampleResult(said, f"{dim} of two sizes")
     return None
 

@@ -15,7 +15,7 @@ _SIGMAS = 6
 LEVELS = torch.tensor([2.0, 1.2, 0.5, -0.1, -0.8, -2.0])
 """The logits of a row, in any order: even the rarest word is drawn about thirty times."""
 RIGHT = "as wanted"
-ALWAYS_THE_SAME = "All calls draw the same words: is a seed set inside, or always the largest logit taken?"
+ALWAYS_THE_SAME = "All calls draw the same words: does the code set a seed, or always take the largest logit?"
 LEAST_DRAWN = 15
 """Words with a smaller expected count may be missing by chance."""
 
@@ -25,7 +25,7 @@ def as_words(found: Any, b: int) -> torch.Tensor:
     if not isinstance(found, torch.Tensor) or found.shape != (b,):
         raise Mismatch(complaints.of_another_shape(describe(found), (b,)))
     if found.is_complex() or not bool(found.double().isfinite().all()):
-        raise Mismatch("The result is no word: it is complex, infinite or NaN.")
+        raise Mismatch("The result is not a word: it is complex, infinite or NaN.")
     return found.detach().double()
 
 
@@ -126,11 +126,13 @@ def assert_support(words: torch.Tensor, logits: torch.Tensor, temperature: float
     for word, share in enumerate(shares.tolist()):
         drawn = bool((words == word).any())
         if drawn and not share:
-            raise Mismatch(f"Word {word} is drawn, whose logit is not among the {top_k} largest.")
+            raise Mismatch(f"Word {word} is drawn, but its logit is not among the {top_k} largest.")
         if not drawn and share * len(words) > LEAST_DRAWN:
-            raise Mismatch(f"Word {word} has one of the {top_k} largest logits and is not drawn once in {len(words)}.")
+            raise Mismatch(
+                f"Word {word} has one of the {top_k} largest logits, but is never drawn in {len(words)} draws."
+            )
     if not bool(torch.isin(words, torch.arange(len(logits))).all()):
-        raise Mismatch(f"Something else is drawn than the words 0 to {len(logits) - 1}.")
+        raise Mismatch(f"A drawn number is not a word: words are 0 to {len(logits) - 1}.")
 
 
 def fault_where_tied(words: torch.Tensor, logits: torch.Tensor, temperature: float, top_k: int) -> str:
@@ -141,11 +143,11 @@ def fault_where_tied(words: torch.Tensor, logits: torch.Tensor, temperature: flo
     counts = _counts(words, logits)
     least = logits.topk(top_k).values[-1]
     if int(counts.sum()) != len(words):
-        return f"Something else is drawn than the words 0 to {len(logits) - 1}."
+        return f"A drawn number is not a word: words are 0 to {len(logits) - 1}."
     if bool(counts[logits < least].any()):
-        return f"With equal logits in a row a word is drawn whose logit is smaller than the {top_k} largest."
+        return f"In a row with tied logits, a word is drawn whose logit is smaller than the {top_k} largest."
     if int((counts > 0).sum()) < top_k or not bool(counts[logits > least].all()):
-        return f"With equal logits in a row fewer than {top_k} words are drawn in {len(words)}."
+        return f"In a row with tied logits, fewer than {top_k} words are ever drawn in {len(words)} draws."
     return ""
 
 
@@ -153,8 +155,9 @@ def assert_shares(words: torch.Tensor, logits: torch.Tensor, temperature: float,
     """Raise Mismatch unless each word was drawn as often as softmax says, as far as chance allows."""
     if RIGHT not in laws(words, logits, temperature, top_k):
         raise Mismatch(
-            f"In {DRAWS} draws the words do not come as often as softmax(logits / temperature) says, over the top_k "
-            "largest; chance alone does not explain it."
+            f"In {DRAWS} draws, the words are not drawn as often as softmax(logits / temperature) over the "
+            "top_k largest "
+            "says; the difference is too large for chance."
         )
 
 

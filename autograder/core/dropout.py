@@ -7,16 +7,16 @@ import torch
 
 from .comparison import Mismatch, assert_real, describe
 
-NOT_FINITE = "Some weights are NaN or infinite. Is a whole row hidden, or something divided by 0?"
+NOT_FINITE = "Some weights are NaN or infinite. Does the code hide a whole row, or divide by 0?"
 NONE_DROPPED = "No weight is dropped: none is 0."
 ALL_DROPPED = "Every weight is dropped."
-TURNED_ROUND = "A share of 1-p is dropped, and p is kept: it is the other way round."
-ANOTHER_SHARE = "The share of the weights that is dropped is not p."
-NOT_RESCALED = "The kept weights are as they were; divide them by 1-p, so that their sum stays as it was."
+TURNED_ROUND = "A share 1-p of the weights is dropped and p is kept; drop p and keep 1-p."
+ANOTHER_SHARE = "The share of dropped weights is not p."
+NOT_RESCALED = "The kept weights are not changed; divide them by 1-p, so that the expected sum stays the same."
 CHANGED = "Not all of the kept weights are divided by 1-p."
-NOT_THE_WEIGHTS = "Numbers of the values or of the result are dropped; it is weights that should be."
-WRONG_ALREADY = "The result is wrong in evaluation already, where nothing should be dropped; mend that first."
-DETACHED = "No gradient arrives at the weights: is the result detached from them somewhere?"
+NOT_THE_WEIGHTS = "Elements of the values or of the result are dropped; drop attention weights instead."
+WRONG_ALREADY = "The result is already wrong in evaluation, when nothing is dropped; correct that first."
+DETACHED = "No gradient arrives at the weights: does the code detach a tensor on the way to the result?"
 
 DIMENSIONS = ("sequence", "head", "query", "key")
 _CLOSE = 1e-4
@@ -56,8 +56,8 @@ class Structure:
 def always_as_many(calls: int) -> str:
     """Return the message that the number of dropped weights is not random."""
     return (
-        f"In {calls} calls the same number of weights is dropped each time. Each weight is dropped with probability p, "
-        "whatever becomes of the others: how many fall is chance."
+        f"In {calls} calls the same number of weights is dropped each time. Drop each weight with probability p, "
+        "independently of the others; their number then varies."
     )
 
 
@@ -163,7 +163,7 @@ def assert_not_dropped(seen: Dropped) -> None:
     """Raise Mismatch unless the weights are unchanged."""
     assert_finite(seen)
     if seen.outcomes != {"kept"}:
-        raise Mismatch("The weights are changed; outside of training dropout does nothing.")
+        raise Mismatch("The weights are changed outside of training; there, dropout must do nothing.")
 
 
 def assert_each_on_its_own(
@@ -172,18 +172,20 @@ def assert_each_on_its_own(
     """Raise Mismatch if the same entries, or pairs of them, are dropped along a dimension, or by a rule."""
     for name in DIMENSIONS:
         if name in repeated:
-            raise Mismatch(f"Every {name} has the same places dropped; each weight is dropped on its own.")
+            raise Mismatch(f"Every {name} drops the same positions; drop each weight independently.")
     if kept:
-        raise Mismatch(f"{min(kept)}; each weight is dropped on its own.")
+        raise Mismatch(f"{min(kept)}; drop each weight independently.")
     for name in DIMENSIONS:
         if name in paired:
-            raise Mismatch(f"One {name} tells what is dropped at another; each weight is dropped on its own.")
+            raise Mismatch(
+                f"The positions dropped in one {name} determine those in another; drop each weight independently."
+            )
 
 
 def assert_weights_dropped(seen: Structure) -> None:
     """Raise Mismatch unless dropout is applied once, to each weight after the softmax, and rescales the kept ones."""
     if seen.ahead:
-        raise Mismatch("There is weight on tokens that come later: it attends to the future.")
+        raise Mismatch("Later tokens get weight: the module attends to the future.")
     assert_finite(seen.entries)
     if not seen.copies_agree:
         raise Mismatch(NOT_THE_WEIGHTS)

@@ -61,7 +61,7 @@ def _matrices(found: Any, num_words: int, num_places: int) -> list[torch.Tensor]
             raise Mismatch(f"{name} has inf or NaN. Use finite numbers: large ones are enough.")
     query, key, value = (one.detach().double() for one in found)
     if query.shape != key.shape:
-        raise Mismatch("W_query and W_key are not as wide as each other, so no query meets a key.")
+        raise Mismatch("W_query and W_key have different widths, so queries cannot be multiplied with keys.")
     if value.shape[1] != num_words:
         raise Mismatch(f"W_value is {describe(value)}; a tensor of shape {(d, num_words)} is expected.")
     return [query, key, value]
@@ -82,13 +82,13 @@ def assert_attends(seen: Attended) -> None:
 def assert_mixes(seen: Attended) -> None:
     """Raise Mismatch unless the result is the weights times the one-hot words."""
     if not _is_close(seen.result, seen.weights @ seen.one_hot):
-        raise Mismatch(f'In "{seen.head}", the result is not the weights times the words\' one-hot vectors.')
+        raise Mismatch(f'In "{seen.head}", the result is not the weighted sum of the words\' one-hot vectors.')
     _assert_no_batch(seen)
 
 
 def _assert_no_batch(seen: Attended) -> None:
     if seen.has_batch:
-        raise OddForm("Each matrix has a dimension of size 1 too many.", RIGHT_NUMBERS)
+        raise OddForm("Each matrix has an extra dimension of size 1.", RIGHT_NUMBERS)
 
 
 def behaviour(seen: Attended) -> tuple[Any, ...]:

@@ -272,7 +272,7 @@ class LoadParameters(Operation[None]):
             self.exactly and own.keys() != self.values.keys()
         ):
             has = ", ".join(sorted(own)) or "no parameters at all"
-            raise Unusable(f"Its parameters should be {', '.join(sorted(self.values))}; it has {has}.")
+            raise Unusable(f"The module should have the parameters {', '.join(sorted(self.values))}; it has {has}.")
         for (
             name,
             parameter,
@@ -281,7 +281,7 @@ class LoadParameters(Operation[None]):
                 continue
             value = self.values[name] if name in self.values else torch.zeros_like(parameter)
             if parameter.shape != value.shape:
-                shapes = f"{tuple(value.shape)}, here it is {tuple(parameter.shape)}"
+                shapes = f"{tuple(value.shape)}; it has {tuple(parameter.shape)}"
                 raise Unusable(f"The parameter `{name}` should have shape {shapes}.")
             parameter.data.copy_(value)
 

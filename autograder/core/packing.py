@@ -136,9 +136,9 @@ def _pack_tensor(value: torch.Tensor, tensors: Tensors) -> Any:
             return {"opaque": unsendable}
         held = value.detach().as_subclass(torch.Tensor)
         if held.nbytes > MAX_TENSOR_BYTES - sum(t.nbytes for t in tensors.values()):
-            others = "far larger than any that this exercise asks for"
+            others = "far larger than this exercise requires"
             if held.nbytes <= MAX_TENSOR_BYTES >> 1:
-                others = f"which with the tensors before it is more than {MAX_TENSOR_BYTES >> 20} MB"
+                others = f"which together with the other tensors is more than {MAX_TENSOR_BYTES >> 20} MB"
             return {"opaque": f"a tensor of shape {tuple(held.shape)}, {others}"}
         name = str(len(tensors))
         # A copy, so that later code cannot change it; contiguous, because its memory is sent as it is.

@@ -70,7 +70,7 @@ def unit_of(notebook: RawNotebook, class_folder: Path | None = None) -> Unit | U
     *matches, name = max(ranks, default=(0, 0, ""))
     if not any(matches):
         return UnreadableNotebook(
-            "No exercise of this course is in the notebook. Hand in the notebook that was released."
+            "The notebook contains no exercise of this course. Submit the notebook that was released."
         )
     return unit(name, class_folder)
 

@@ -34,7 +34,9 @@ def folder() -> Path:
     if course is None:
         where = f"{VARIABLE} names {named}" if named else f"this is {Path.cwd()}"
         raise NoCourse(
-            f"There is no course here: {where}, and neither it nor a folder above it has an {FILE} that you may read."
+            f"There is no course here: {where}, but neither this folder nor a folder above it has an {FILE} "
+            "that you may "
+            "read."
         )
     package = course / "autograder" / "__init__.py"
     if course != _CHECKOUT and package.is_file():

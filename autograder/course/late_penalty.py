@@ -71,24 +71,26 @@ class LatePenalty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not 0 <= self.late_days <= _MOST:
             return f"late_days must be from 0 to {_MOST}"
         if self.late_days and self.rule == "none":
-            return 'late_days need a rule for submissions that are later still: "zero", "linear" or "steps"'
+            return 'late_days need a rule for submissions after the late days: "zero", "linear" or "steps"'
         return self._fault_in_steps() if self.rule == "steps" else ""
 
     def _fault_in_steps(self) -> str:
         if not self.steps:
             return 'rule = "steps" needs steps, such as [{ later_than = "0h", percent = 10 }]'
         if wrong := next((step for step in self.steps if step.after is None), None):
-            return f"later_than = {wrong.later_than!r} is no duration; write days, hours or minutes, such as 2d or 12h"
+            return (
+                f"later_than = {wrong.later_than!r} is not a duration; write days, hours or minutes, such as 2d or 12h"
+            )
         if len({step.percent is None for step in self.steps}) > 1 or any(
             (step.percent is None) == (step.points is None) for step in self.steps
         ):
-            return "each step needs percent, or each needs points"
+            return "give percent in every step, or points in every step"
         if not all(0 <= step.charge <= (_MOST if step.percent is None else 100) for step in self.steps):
             return "percent must be from 0 to 100, and points from 0"
         delays = pairwise(step.after or timedelta() for step in self.steps)
         charges = pairwise(step.charge for step in self.steps)
         if any(one >= other for one, other in delays) or any(one >= other for one, other in charges):
-            return "each step must be later than the one before, and cost more"
+            return "each step must be later than the one before, and deduct more"
         return ""
 
     def points(self, score: float, late: timedelta) -> float:

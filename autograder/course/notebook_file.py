@@ -38,7 +38,7 @@ _DEEPEST_ZIP = 3
 _MOST_IN_ZIP = 20
 """Most notebooks of a zip file that are returned; the newest are preferred."""
 MAX_FILE_BYTES = 256 << 20
-_CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save it again."
+_CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save the notebook again."
 
 
 @dataclass
@@ -252,7 +252,7 @@ def digest_in(folder: OpenedFolder, name: str) -> str:
 def unreadable(error: Exception) -> NotebookFile:
     """Return the result for a file that cannot be opened or read, with a message to the student. error: the reason."""
     if isinstance(error, NotAFile | NotADirectoryError):
-        message = "This is not a regular file. Hand in the notebook itself, not a link or a folder."
+        message = "This is not a regular file. Submit the notebook itself, not a link or a folder."
     else:
         message = f"The file cannot be read: {getattr(error, 'strerror', None) or error}."
     return NotebookFile(UnreadableNotebook(message), is_read=False)
@@ -292,7 +292,7 @@ def _only_notebook(stream: BufferedReader, file: File, digest: "hashlib._Hash") 
         paths = [path for path, _ in notebooks_in(archive, "", Allowance())]
         if len(paths) != 1:
             number = f"{len(paths)} notebooks" if paths else "no notebook"
-            raise _Refused(f"This is a zip file with {number} in it. Hand in the notebook itself.")
+            raise _Refused(f"This is a zip file with {number} in it. Submit the notebook itself.")
         with unpacked(archive, paths[0]) as notebook:
             return _content(notebook, hashlib.sha256())
 
@@ -311,12 +311,12 @@ def _content(file: File, digest: "hashlib._Hash") -> bytes:
             pieces.append(without_outputs.feed(in_utf8(chunk)))
         except TooManyParts:
             size = _megabytes(file.size)
-            raise _Refused(f"The file ({size}) has too many parts to be looked through. {_CLEAR}") from None
+            raise _Refused(f"The file ({size}) has too many parts to be read. {_CLEAR}") from None
         length += len(pieces[-1])
         if length - without_outputs.pictures > MAX_BYTES:
             raise _Refused(
                 f"The file has {_megabytes(file.size)}, more than {MAX_BYTES >> 20} MB of it outside the outputs. "
-                "Take out what is not needed, such as long data in a cell, and save it again."
+                "Delete what is not needed, such as long data in a cell, and save the notebook again."
             )
     return b"".join([*pieces, without_outputs.end()])
 

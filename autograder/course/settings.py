@@ -34,17 +34,18 @@ class Isolation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class HandingIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The instructions for submitting that are put at the end of each notebook and in the README next to it."""
 
-    text: str = """Save the notebook first: what is not saved is not handed in.
+    text: str = """Save the notebook first: changes that you have not saved are not submitted.
 
 - In JupyterLab with nbgrader: open *Assignment List* in the menu *Nbgrader*, and press **Submit**.
 - Elsewhere: upload the file `{notebook}` where your course takes files. Keep its name.
 
-It need not be complete. Hand in again whenever you like: until the deadline, the last one counts."""
+The notebook need not be complete. Submit again as often as you like: your last submission before the deadline counts.""
+    """
     """Markdown; empty for none."""
 
     def section(self, notebook: str) -> str:
         """Return the instructions with a heading, for a notebook of this file name; empty if there are none."""
-        return f"## How to hand in\n\n{self.text.strip().replace('{notebook}', notebook)}" if self.text.strip() else ""
+        return f"## How to submit\n\n{self.text.strip().replace('{notebook}', notebook)}" if self.text.strip() else ""
 
 
 class RosterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,7 +115,10 @@ def _of_class(root: Path) -> ClassSettings:
     path = root / FILE
     if path.resolve() == (folder() / FILE).resolve() or not path.is_file():
         return ClassSettings()
-    hint = f" In a class's folder they have [roster] and [late_penalty] only; all else is in {folder() / FILE}."
+    hint = (
+        " A class's own autograder.toml may have only [roster] and [late_penalty]; all other settings are in "
+        f"{folder() / FILE}."
+    )
     return _read(path, ClassSettings, hint)
 
 
@@ -128,9 +132,9 @@ def load(path: Path | None = None) -> Settings:
         if not least <= value <= _MOST:
             raise _unusable(path, f"{name} must be from {least} to {_MOST}")
     if not settings.check.isidentifier():
-        raise _unusable(path, f"check is the name of a Python module, like {CHECK}")
+        raise _unusable(path, f"check must be the name of a Python module, like {CHECK}")
     if not re.fullmatch(r"((https://|http://(localhost|127\.0\.0\.1)[:/])[^\s\"\\{}]+)?", settings.files_at):
-        raise _unusable(path, "files_at is an address that begins with https://, or empty")
+        raise _unusable(path, "files_at must be empty, or an address that begins with https://")
     return settings
 
 

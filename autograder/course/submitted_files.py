@@ -295,9 +295,9 @@ class ZipFile(AbstractContextManager["ZipFile"]):
         if info.flag_bits & _ENCRYPTED:
             raise NotTaken("it is encrypted")
         if info.compress_type not in _COMPRESSIONS:
-            raise NotTaken("it is packed in an unusual way")
+            raise NotTaken("it is compressed by an unsupported method")
         if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
-            raise NotTaken("it is not a regular file but a link or the like")
+            raise NotTaken("it is not a regular file (it may be a link)")
         size = 0
         try:
             with self._file.open(info) as file:
@@ -318,7 +318,7 @@ def path_within(name: str) -> Path:
     """Return a relative, printable path for a path in a zip file; raises NotTaken if it could leave its folder."""
     parts = [printable(part) for part in name.split("/") if part]
     if name.startswith("/") or not parts or not all(map(is_one_name, parts)) or len(parts) > _DEEPEST:
-        raise NotTaken("its path is not one within a folder")
+        raise NotTaken("its path is not a valid path within a folder")
     if any(len(part.encode()) > _LONGEST_NAME for part in parts):
         raise NotTaken("its name is too long")
     return Path(*parts)

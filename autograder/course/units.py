@@ -151,8 +151,9 @@ def refuse_removed_exercises(of_class: Unit) -> None:
     removed = [exercise.name for exercise in of_class.exercises if exercise.name not in graded]
     if removed:
         raise UnusableUnit(
-            f"This class was given {', '.join(removed)} in {of_class.name}, which this version of the kit no longer "
-            "marks. Mark it with the version that it was released with."
+            f"This version of the autograder can no longer grade {', '.join(removed)} in {of_class.name}, which "
+            "this class "
+            "was given. Grade the unit with the version that released it."
         )
 
 
@@ -197,7 +198,7 @@ def _unit(path: Path, changed: int) -> Unit:
     try:
         cells = msgspec.json.decode(path.read_bytes(), type=RawNotebook).cells
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnusableUnit(f"{path} cannot be read: {error}. Put back what was there.") from None
+        raise UnusableUnit(f"{path} cannot be read: {error}. Restore the file.") from None
     named = [(meta.grade_id, meta, cell) for cell in cells if (meta := cell.nbgrader).grade_id]
     code = [(name, meta, cell.text) for name, meta, cell in named if cell.cell_type == "code"]
     plain = [cell for cell in cells if cell.cell_type == "code" and not cell.grade_id]

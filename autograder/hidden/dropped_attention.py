@@ -62,7 +62,7 @@ def pairs_of(result: torch.Tensor) -> frozenset[str]:
 def assert_weights_whole(seen: Structure) -> None:
     """Outside of training every causal weight is as the softmax made it."""
     if seen.ahead:
-        raise Mismatch("There is weight on tokens that come later: it attends to the future.")
+        raise Mismatch("Later tokens get weight: the module attends to the future.")
     dropout.assert_finite(seen.entries)
     if "dropped" in seen.entries.outcomes:
         raise Mismatch("Some weights are zero after eval(); outside of training dropout does nothing.")
