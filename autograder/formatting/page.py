@@ -1,4 +1,4 @@
-"""The budget of a page: when it is spent, the page shows further text as it is, below a sentence that says so."""
+"""The time budget for formatting one page. Once it is spent, further texts appear unformatted, below an explanation."""
 
 from collections import OrderedDict
 

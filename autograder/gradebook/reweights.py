@@ -50,7 +50,7 @@ class Rule(msgspec.Struct, frozen=True):
     """The maximum before any rule."""
 
     def score(self, score: float, max_score: float) -> float:
-        """Return the score that counts for a score out of `max_score`."""
+        """Convert a score out of `max_score` to the points that the exercise counts now."""
         if self.kind == "give_full":
             return self.points
         return round(score * self.points / max_score, _DIGITS) if max_score else 0.0

@@ -101,7 +101,7 @@ class Budget:
         self._deadlines.exercise += seconds
 
     def apart(self) -> "Budget":
-        """Return the budget of the same code in another worker: the same time, and one restart after its start."""
+        """Return a budget for running the same code in another worker, with the same time. It may be restarted once."""
         budget = copy.copy(self)
         budget._restarts, budget._hasty_restarts = 1, -1
         return budget
@@ -138,7 +138,7 @@ class ResponseBudget:
         self._began = time.thread_time()
 
     def take(self, size: int) -> None:
-        """Count the bytes of tensors in an answer."""
+        """Charge the bytes of the tensors in a worker's reply to the budget."""
         self._bytes += size
 
     def check(self) -> None:

@@ -263,7 +263,7 @@ class _Remembering:
         self.results: list[Any] = []
 
     def ask(self, operation: Operation[T]) -> T:
-        """Return the bench's result."""
+        """Have the bench, which runs the student's code, carry out an operation; return its result."""
         result = self._bench.ask(operation)
         self.operations.append(operation)
         self.results.append(result)

@@ -96,7 +96,7 @@ class Call:
 
     @property
     def value(self) -> Any:
-        """The call's result; None if it raised an exception, and for a device probe."""
+        """The call's result. None if it raised an exception, or only tested which device the code uses."""
         return self.seen.value if isinstance(self.seen, Observation) else None
 
 
