@@ -1,10 +1,11 @@
-"""Make the data that are released with a unit, several exercises at the same time.
+"""Make the data that are released with a unit, for several exercises in parallel.
 
-The data of an exercise are cached under a digest of everything that they depend on.
+The data of an exercise are cached, and computed again if anything that they depend on has changed.
 
-Numbers describe what each misconception does on the examples, so that the student check can diagnose it: its results on
-the public examples. If these are only errors that its own `raise` makes, or equal those of a right answer, it is
-described by its results on the first other example that it fails. One that shows only such errors is left to grading.
+With the data, the student check can diagnose a misconception: its results on the public examples are released as
+numbers, its signature. If these results consist only of errors from its own `raise`, or equal those of a right answer,
+the signature has its results on the first other example that it fails. A misconception without such an example is not
+released; only grading diagnoses it.
 """
 
 import functools
@@ -31,33 +32,34 @@ from .released_steps import NotReleasable
 from .verify_solutions import verify_solutions
 
 MOST_SENTENCES = 4
-"""Misconceptions that the examples cannot tell apart are diagnosed together, up to this number."""
+"""Most misconceptions that are diagnosed together because the examples cannot distinguish them."""
 _DIGITS = 4
-"""Decimals of a released sum; sums are compared with three."""
+"""Decimals of a released sum; the student check compares three."""
 
 Rows = list[list[int | float]]
-"""Checksums, which are whole numbers, and sums."""
+"""A row for each call: checksums, which are whole numbers, and sums over tensors."""
 T = TypeVar("T")
 
 
 class Signature(msgspec.Struct):
-    """The results of a misconception on the examples."""
+    """The results of a misconception on the examples, as numbers."""
 
     passes: str
-    """The pattern of all examples that it passes."""
+    """Pattern of the examples that the misconception passes: see `mistake_signatures.pass_pattern`."""
     shows: Rows
     at: int | None = None
-    """The number of the example that `shows` describes; None for the public ones."""
+    """Number of the example that `shows` describes; None if it describes the public examples."""
     is_known: bool = True
-    """False if it cannot be distinguished from a right answer, or shows only errors of its own `raise`."""
+    """False if the results are those of a right answer, or only errors from its own `raise`: it is not released."""
 
 
 def signatures(
     unit: str, exercises: Mapping[str, Mapping[str, Any]], before: Mapping[str, Mapping[str, Signature]]
 ) -> dict[str, dict[str, Signature]]:
-    """Return the signatures of the misconceptions in some exercises, by exercise and code. Raises ProcessLost.
+    """Return the signatures of misconceptions, by exercise and by the misconception's code. Raises ProcessLost.
 
-    exercises: the released examples, by exercise. before: cached signatures, which are not computed again.
+    exercises: for each exercise, the released data with the examples. before: cached signatures, which are not computed
+    again.
     """
     right = [*catalogue.solutions(unit).values(), *catalogue.right_answers(unit).values()]
     right = [answer for answer in right if answer.exercise in exercises]
@@ -87,7 +89,11 @@ def signatures(
 
 
 def released_misconceptions(unit: str, exercise: str, found: Mapping[str, Signature]) -> list[dict[str, Any]]:
-    """Return the misconceptions of an exercise as JSON, grouped if the student check cannot tell them apart."""
+    """Return an exercise's misconceptions as JSON for the release.
+
+    Those that the student check cannot distinguish form a group; groups of more than MOST_SENTENCES are left out.
+    found: the signatures by code.
+    """
     groups: list[dict[str, Any]] = []
     for one in _misconceptions(unit, exercise):
         signature = found[one.source()]
@@ -108,7 +114,7 @@ def released_misconceptions(unit: str, exercise: str, found: Mapping[str, Signat
 
 
 def _misconceptions(unit: str, exercise: str) -> list[catalogue.Candidate]:
-    """Return those of the exercise that a hidden test detects, by name."""
+    """Return the exercise's misconceptions that a hidden test detects, in alphabetical order."""
     known = sorted(catalogue.misconceptions(unit).values(), key=lambda one: one.name)
     return [one for one in known if one.exercise == exercise and one.caught_by != catalogue.FORBIDDEN]
 
@@ -120,7 +126,11 @@ def _signature(
     right_rows: Sequence[Rows],
     solution_rows: Callable[[int], Rows],
 ) -> Signature:
-    """right_rows: of right answers on the public examples. solution_rows: of the solution on a numbered example."""
+    """Return the signature of a misconception.
+
+    right_rows: the rows of each right answer on the public examples. solution_rows: returns the solution's rows on an
+    example, given its number.
+    """
     names, examples = _names(unit, answer), released["examples"]
     with new_notebook_state():
         # Forbidden libraries fail no example.
@@ -148,30 +158,30 @@ def _rows_of(unit: str, answer: catalogue.Candidate, examples: list[Any]) -> Row
 
 
 def _rows(names: dict[str, Any], examples: list[Any]) -> Rows:
-    """Return the results on the examples, in float64 if the code allows it: all machines then give the same digits."""
+    """Return the rows of code on the examples, with sums in float64 if possible, so that all machines agree on them."""
     rows, exact_rows = signature(names, examples), signature(names, examples, torch.float64)
     return [_exact(row, exact) for row, exact in zip(rows, exact_rows, strict=True)]
 
 
 def _exact(row: list[float], exact: list[float]) -> list[float]:
-    """Return the row of float32 results, with the sums of the float64 results."""
-    # The checksums hold the dtypes, which must be the student's.
+    """Return a row of float32 results with its sums replaced by those of the float64 results, if they are close."""
+    # The checksums depend on the dtypes, and are compared with those of the student's float32 results.
     sums = [mine if isinstance(mine, int) else other for mine, other in zip(row, exact, strict=False)]
     return sums if match([row], [sums]) else row
 
 
 def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return whether the student check cannot tell two misconceptions apart."""
+    """Return whether the student check cannot distinguish two released misconceptions."""
     return all(one.get(name) == other.get(name) for name in ("passes", "at")) and match(one["shows"], other["shows"])
 
 
 def _has_numbers(rows: Rows) -> bool:
-    """Return whether the rows hold more than errors of code's own `raise`, in which many misconceptions end."""
+    """Return whether the rows contain results, and not only errors from the code's own `raise`."""
     return any(isinstance(number, float) for row in rows for number in row)
 
 
 class _Released(msgspec.Struct):
-    """The data of one exercise, in the fields of `Handout`."""
+    """The released data of one exercise, with the fields of `pool.requests.Handout`."""
 
     examples: dict[str, Any]
     mistakes: list[Any]
@@ -179,7 +189,7 @@ class _Released(msgspec.Struct):
 
 
 def release_data(graders: HiddenTests, unit: str, *, is_new: bool) -> Handout:
-    """Return the data that are released with a unit. is_new: ignore cached data.
+    """Verify a unit's solutions, and return the data that are released with the unit. is_new: ignore cached data.
 
     Raises SolutionFails, NotReleasable and ProcessLost.
     """
@@ -212,7 +222,10 @@ def _refuse_duplicate_hunts(graders: HiddenTests, unit: str) -> None:
 
 
 def _make(graders: HiddenTests, unit: str, exercises: Sequence[str], *, is_new: bool) -> dict[str, _Released]:
-    """Make the data of some exercises. Signatures have a cache of their own: they outlast changes of other answers."""
+    """Make the released data of some exercises. is_new: ignore cached signatures.
+
+    Signatures have a separate cache, because they do not depend on the exercise's other misconceptions.
+    """
     made = parallel_map(lambda exercise: examples_of(unit, graders[unit][exercise]), exercises)
     examples = dict(zip(exercises, made, strict=True))
     caches = {exercise: BuildCache("shown", unit, exercise) for exercise in exercises}
