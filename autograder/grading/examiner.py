@@ -61,7 +61,7 @@ class _TestRun:
     trace: Trace
     library_calls: frozenset[str]
     kinds: Mapping[str, Kind]
-    """Whether a name is a function or a class, for the names that the tests so far have used."""
+    """The kind, function or class, of each name that the tests so far have used."""
 
 
 class Examiner:

@@ -141,7 +141,7 @@ _TOP = "|".join([_USUAL, *(re.escape(place.name) for place in Path("/").iterdir(
 
 
 def _home() -> Path:
-    """Return the user's home directory; `/` if there is none, as in some containers."""
+    """Return the user's home directory; `/` for a user without one, as in some containers."""
     try:
         return Path.home()
     except RuntimeError:

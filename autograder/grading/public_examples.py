@@ -87,7 +87,7 @@ def example(unit: str, test: HiddenTest) -> dict[str, Any] | None:
 
 
 def _instead() -> tuple[Mapping[tuple[str, str], Any], Mapping[tuple[str, str], Callable[..., None]]]:
-    """Return the steps and the tests that the course defines in place of tests that cannot be released.
+    """Return the steps and the tests that the course defines as substitutes for tests that cannot be released.
 
     Both are keyed by exercise and test name.
     """

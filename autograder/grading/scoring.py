@@ -90,7 +90,7 @@ def submission_status(exercises: Sequence[ExerciseReport], cells: Sequence[CellR
 def _without_unproven(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
     """Return the verdicts, in which unproven conditional tests fail if all tests of values pass.
 
-    In that case, the code returns a wrong value only where the property is tested. Otherwise such a test passes,
+    In that case, the code returns a wrong value only where the property is tested. Otherwise an unproven test passes,
     because the tests of values already cost points.
     """
     if any(verdict.outcome != "passed" for verdict in verdicts if not verdict.test.is_property):
