@@ -67,7 +67,7 @@ class WorkQueue:
         return [self._suspects.popleft()] if self._suspects else []
 
     def put_back(self, hand_ins: Sequence[HandIn]) -> None:
-        """Put back the submissions of a task that the worker has not graded; it grades the first ones first."""
+        """Put back the submissions of a task that the worker has not graded yet."""
         self._new.extendleft(reversed(hand_ins))
 
     def worker_lost(self, hand_ins: Sequence[HandIn]) -> HandIn | None:
