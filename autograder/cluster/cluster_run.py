@@ -30,13 +30,13 @@ from .worker import examine, grade
 
 MOST_OF_A_TASK = 24
 _DEATHS = 2
-"""Number of lost workers after which a submission is blamed. One worker may be lost for another reason."""
+"""Number of workers lost with a submission alone before it counts as the cause. One may be lost for another reason."""
 _TASK_BYTES = 4 << 20
 """A task of this size gets no further submission."""
 _BACKLOG = 48
 """While this number of reports wait to be recorded, no task is sent: a class of any size takes the same memory."""
 _PATIENCE_SECONDS = 30
-"""Time to wait while there is no worker: Dask's nannies replace one that died."""
+"""Seconds to wait while there is no worker, because Dask's nannies replace workers that died."""
 _MOST_NAMED = 20
 _LOST = (
     "Each cluster worker that tried to grade this file alone ended or gave no valid answer. Please tell your "
@@ -60,18 +60,18 @@ class WorkQueue:
         return len(self._new) + len(self._suspects)
 
     def take(self, workers: int) -> list[HandIn]:
-        """Return the next task, smaller as less is left for the workers; empty if nothing is left."""
+        """Return the next submissions for a worker: fewer as fewer are left, and empty if none is left."""
         if self._new:
             size = max(1, min(MOST_OF_A_TASK, len(self._new) // (2 * workers)))
             return [self._new.popleft() for _ in range(size)]
         return [self._suspects.popleft()] if self._suspects else []
 
     def put_back(self, hand_ins: Sequence[HandIn]) -> None:
-        """Put back the rest of a task, of which a worker graded the first submissions."""
+        """Put back the submissions of a task that the worker has not graded yet."""
         self._new.extendleft(reversed(hand_ins))
 
     def worker_lost(self, hand_ins: Sequence[HandIn]) -> HandIn | None:
-        """Put back the submissions at a lost worker; return the one that is to blame instead, if there is one."""
+        """Put back the submissions at a lost worker, except the one that caused the loss; return that one, or None."""
         if len(hand_ins) == 1:
             (alone,) = hand_ins
             self._deaths[alone.student] += 1
@@ -83,11 +83,11 @@ class WorkQueue:
 
 @dataclass(eq=False)
 class ClusterWorker:
-    """A worker, as the run knows it."""
+    """A worker of the cluster, as the coordinator sees it."""
 
     address: str
     answer: Future | None = None
-    """The answer that the worker owes."""
+    """The worker's answer that is still awaited; None if no request is pending."""
     able: Able | None = None
     """The worker's conditions, once they are validated."""
     is_open: bool = True
@@ -211,7 +211,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
             )
 
     def _examine(self, worker: ClusterWorker, resources: dict[str, Any]) -> None:
-        """Ask a worker for its conditions."""
+        """Send a worker the request for its conditions: versions, device and isolation level."""
         if not self._scheduler.is_safe(worker.address):
             self._refuse(worker, "the connection to it is plain TCP. Start it with TLS, or pass --plain-tcp.")
         elif self._is_gpu and not resources.get("GPU"):
@@ -220,7 +220,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
             worker.answer = self._connection.submit(worker.address, examine, self._terms, gpu=self._is_gpu)
 
     def _send_task(self, worker: ClusterWorker) -> None:
-        """Have a worker grade submissions, if any are left."""
+        """Send a worker a task of submissions to grade, if any are left."""
         hand_ins = self._queue.take(sum(other.able is not None for other in self._open_workers()))
         size = 0
         for number, hand_in in enumerate(hand_ins):
@@ -266,7 +266,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         worker.is_open, worker.answer, worker.task = False, None, []
 
     def _record(self, worker: ClusterWorker, hand_in: HandIn, read: Read, report: Report) -> None:
-        """Add a report, with what no worker knows: whose submission it is, and the note on its file."""
+        """Add a report, completed with the student and the note on the file, which workers do not receive."""
         name = in_utf8(f"{hand_in.folder}/{self._unit}/{hand_in.notebook}")
         report = msgspec.structs.replace(report, notebook=name, message=joined(hand_in.note, report.message))
         worker.graded += 1

@@ -44,7 +44,7 @@ class WorkerLost(Exception):
 
 
 class Address:
-    """The address of a scheduler."""
+    """The address of a Dask scheduler."""
 
     def __init__(self, text: str, *, plain_tcp: bool = False) -> None:
         """text: tls://HOST:PORT, also without tls://. plain_tcp: whether tcp:// may leave this machine.
@@ -74,7 +74,7 @@ class Address:
 
 
 def _is_local(host: str) -> bool:
-    """Return whether a name or a number stands for this machine only."""
+    """Return whether a host name or an IP address always means this machine."""
     try:
         numbers = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
         return bool(numbers) and all(ipaddress.ip_address(number.partition("%")[0]).is_loopback for number in numbers)
@@ -118,14 +118,14 @@ class Connection:
             raise self._gone(error) from None
 
     def submit(self, worker: str, function: Callable[[bytes], bytes], message: Any, *, gpu: bool) -> Future:
-        """Have this worker and no other call a function with a message's JSON."""
+        """Let one worker, and no other, call a function with a message's JSON."""
         data, resources = msgspec.json.encode(message), {"GPU": 1} if gpu else None
         return self._client.submit(
             function, data, pure=False, workers=[worker], allow_other_workers=False, resources=resources
         )
 
     def wait(self, futures: Sequence[Future]) -> None:
-        """Wait a moment, or until one of these has been answered."""
+        """Wait until one of the requests is answered, but only a moment."""
         if not futures:
             time.sleep(POLL_SECONDS)
             return

@@ -17,7 +17,7 @@ from ..pool.requests import GradeNotebook
 from ..report import Conditions, ExerciseReport, Report
 
 MOST_BYTES = 64 << 20
-"""Limit for a task and for an answer. The largest notebook takes 38 MB in base64, the longest report about 25 MB."""
+"""Most bytes of a task and of an answer. The largest notebook takes 38 MB in base64, the longest report about 25 MB."""
 ANSWER_BYTES = 8 << 20
 """A worker answers once its reports have this size, even if submissions of its task are left."""
 _ROUNDING = 0.011
@@ -82,7 +82,7 @@ class Expected:
     unit: course.Unit
     terms: Terms
     written: frozenset[str]
-    """The questions that a person grades."""
+    """The written questions, which a person grades."""
 
     def able(self, answer: object) -> Able:
         """Return a worker's conditions if they are those of the run; raises CannotGrade and BadAnswer."""
@@ -112,7 +112,7 @@ class Expected:
         return done.reports
 
     def _fault(self, report: Report, submission: GradeNotebook, able: Able) -> str:
-        """Return what a report on this submission cannot have; empty if it is valid."""
+        """Return why a worker's report on this submission is not valid; empty if it is."""
         if report.notebook != submission.name:
             return "another submission's name"
         if report.submission != submission.digest:
@@ -179,5 +179,5 @@ def _is_near(one: float, other: float) -> bool:
 
 
 def _release(torch: str) -> str:
-    """Return the version without the part that distinguishes builds for a processor and for a GPU."""
+    """Return a version of PyTorch without its suffix for CPU and GPU builds, such as `+cpu`."""
     return torch.partition("+")[0]

@@ -1,4 +1,4 @@
-"""Backends carry out the operations of proxies: a worker, a bench in this process, or a recording in front of one."""
+"""Backends execute the operations of proxies: a worker, a bench in this process, or a recording wrapper of one."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 class Backend(Protocol):
-    """Carries out operations on a student's code, the solutions, or a misconception."""
+    """Executes operations on a student's code, the solutions, or a misconception."""
 
     def ask(self, operation: Operation[T]) -> T:
-        """Return the operation's result. Each operation's docstring says what it does and raises."""
+        """Execute an operation and return its result. What it does and raises is described in its class."""
 
 
 @runtime_checkable
@@ -26,52 +26,52 @@ class Separable(Protocol):
     """A backend that can run the same code in another worker."""
 
     def apart(self, spare_memory: int, cpu_seconds: int) -> Self | None:
-        """Return the same code in a worker of its own on the CPU, for the exercise that is tested now.
+        """Return a backend with the same code in another worker, on the CPU; None if there is no sandbox.
 
-        spare_memory: the bytes that it may use beyond what its imports take; 0 for the usual limit.
-        cpu_seconds: CPU time of a call with this spare memory. None if there is no sandbox.
+        It is for the exercise that is tested now. spare_memory: bytes that the code may use in addition to its imports;
+        0 for the usual limit. cpu_seconds: limit for the CPU time of a call.
         """
 
 
 def separate(backend: Backend, spare_memory: int, cpu_seconds: int) -> Backend | None:
-    """Return the backend's code in a worker of its own: see `Separable`; None if the backend has no workers."""
+    """Return a backend with the same code in another worker (see `Separable`); None if the backend has no workers."""
     return backend.apart(spare_memory, cpu_seconds) if isinstance(backend, Separable) else None
 
 
 _SIZES = re.compile(r"\s*Target sizes: |(?<=modified by an inplace operation): ")
-"""The beginning of the part of PyTorch's messages that lists all sizes of a tensor, which differ between answers."""
+"""Matches the start of a tensor's sizes in PyTorch's messages; the rest is dropped, because it differs by style."""
 _TWO_SIZES = re.compile(r"(size of tensor a \()(\d+)(\) must match the size of tensor b \()(\d+)")
-"""Two sizes, whose order depends on style: a + b or b + a, in place or not."""
+"""Matches two sizes in a message of PyTorch, whose order depends on style: `a + b` or `b + a`."""
 _REFUSALS = frozenset({"ValueError", "AssertionError"})
-"""Errors by which a class refuses arguments, with a message in its author's own words."""
+"""Names of the exceptions with which a class rejects arguments; each author words the message."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """An operation and its result: a value, or the kind of fault."""
+    """One operation of a hidden test, and its result: a value, or a description of the error."""
 
     operation: Operation[Any] | None
-    """None for a note of a hidden test about calls with random results."""
+    """The operation; None if the event is a hidden test's note on calls with random results."""
     shown: Any
     of_first_weights: bool = False
-    """True for an instance with its initial parameters, which depend on the order in which its layers are built."""
+    """True if the result depends on an instance's initial parameters, and so on the order in which layers are built."""
 
 
 @dataclass
 class Recording:
-    """Records the operations on another backend, and their results, as events."""
+    """A wrapper of a backend that records operations and their results as events."""
 
     backend: Backend
     called: str = ""
-    """The name of a catalogue entry; its error messages are recorded with the exercise's name instead."""
+    """Name of a known answer's code, which is replaced by the exercise's name in recorded error messages."""
     exercise: str = ""
     events: list[Event] = field(default_factory=list)
     library_calls: set[str] = field(default_factory=set)
     _with_first_weights: set[int] = field(default_factory=set)
-    """The numbers of the instances."""
+    """Numbers of the instances that still have their initial parameters."""
 
     def ask(self, operation: Operation[T]) -> T:
-        """Return the backend's result. A query of a name's kind is not recorded."""
+        """Execute an operation on the backend, record it (unless it is KindOf), and return the result."""
         is_recorded = not isinstance(operation, KindOf)
         try:
             result = self.backend.ask(operation)
@@ -92,11 +92,11 @@ class Recording:
         return result
 
     def apart(self, spare_memory: int, cpu_seconds: int) -> Backend | None:
-        """Return the backend's separate backend, whose operations are not recorded."""
+        """Return the same code in another worker (see `Separable`); operations there are not recorded."""
         return separate(self.backend, spare_memory, cpu_seconds)
 
     def _describe(self, fault: StudentFault, operation: Operation[Any]) -> str:
-        """Return a fault without its line, but with a library's message: many mistakes raise the same kind of error."""
+        """Return a description of an error without its line, but with the message if a library wrote it."""
         match fault:
             case Raised(kinds=kinds) if isinstance(operation, Build) and not _REFUSALS.isdisjoint(kinds):
                 return "refused"
@@ -117,7 +117,7 @@ def _smaller_first(sizes: re.Match[str]) -> str:
 
 
 def _behaviour(operation: Operation[Any], result: Any) -> Any:
-    """Return the part of a result that shows the code's behaviour, and nothing random."""
+    """Return the part of a result that is recorded: that which is equal for answers that behave alike."""
     match operation:
         case Build() | Assemble():
             return None  # the instance's number depends on those built before

@@ -1,8 +1,8 @@
-"""The time of one submission and how its exercises share it, and what their answers may cost the grading process.
+"""Limits on the time of one submission, its division among exercises, and limits on reading the worker's answers.
 
-A cell or call that hangs must not take the time of right answers. The first half of the time is shared by all. Work
-that is not done by then is done in haste: only cells that exercises need, little time for each cell and call, and for
-each exercise its share of the remaining time.
+A cell or call that hangs must not take the time of right answers. All exercises share the first half of the time. After
+that, the rest is done in haste: only cells that exercises need are run, each cell and call has little time, and each
+exercise has an equal share of the remaining time.
 """
 
 import copy
@@ -19,21 +19,21 @@ from ..sandbox.limits import Limits
 _IDLE_SECONDS = 10
 _HASTY_SECONDS = 2
 QUICK_SECONDS = 0.5
-"""A cell that takes longer is not run again in haste, nor in a worker for one exercise."""
+"""Limit for cells in haste, and in a separate worker: a cell that took longer before is not run there."""
 
 _PLAIN_LINE = re.compile(r"(?:import|from|def|async def|class|@)\b[^;]*|@[^;]*|\s.*|[\])}].*|#.*|\w+ = [^(;]*|")
 
 
 class OutOfBudget(Exception):
-    """The submission has used up its restarts or its time."""
+    """Raised if a submission has used up its restarts or its time."""
 
 
 class OutOfRestarts(OutOfBudget):
-    """The notebook ended Python more often than it is restarted."""
+    """Raised if a submission's workers were lost more often than new ones are allowed."""
 
 
 class Patience(TypedDict):
-    """Limits for one cell or call, as `Worker.exchange` takes them."""
+    """Limits in seconds for one cell or call: arguments of `Worker.exchange`."""
 
     cpu_seconds: int
     idle_seconds: int
@@ -42,7 +42,7 @@ class Patience(TypedDict):
 
 @dataclass
 class _Deadlines:
-    """Ends of the first half of the time, of all of it, and of the exercise's time, as time.monotonic() counts."""
+    """The ends of the submission's first half, of its whole time and of the exercise's time, by `time.monotonic()`."""
 
     half: float
     whole: float
@@ -50,10 +50,10 @@ class _Deadlines:
 
 
 class Budget:
-    """The time and restarts that one submission has left. Waiting for a processor costs nothing."""
+    """The time and restarts that one submission has left. Time spent waiting for a processor is not counted."""
 
     def __init__(self, limits: Limits, exercises: Sequence[str]) -> None:
-        """exercises: those that will be tested."""
+        """exercises: names of the exercises that will be tested."""
         self._limits = limits
         self._exercises = exercises
         self._begun = 0
@@ -64,14 +64,14 @@ class Budget:
         self.in_haste = False
 
     def begin_exercise(self) -> None:
-        """Charge the time from now on to the next exercise."""
+        """Begin with the next exercise, and compute its share of the remaining time."""
         now = time.monotonic()
         share = (self._deadlines.whole - now) / max(len(self._exercises) - self._begun, 1)
         self._deadlines.exercise = now + share
         self._begun += 1
 
     def restart(self) -> None:
-        """Use up one restart; raises OutOfRestarts."""
+        """Count one restart of a worker; raises OutOfRestarts if there are none left."""
         if self._restarts < 0 and not self.in_haste:
             self.in_haste = True
             self._restarts = self._hasty_restarts
@@ -80,9 +80,9 @@ class Budget:
         self._restarts -= 1
 
     def patience(self, cpu_seconds: int, *, with_cell: bool) -> Patience:
-        """Return the limits of a cell, or of a call, that may compute for some seconds if there is time.
+        """Return the limits for the next cell or call; raises OutOfBudget if there is no time left.
 
-        Raises OutOfBudget.
+        cpu_seconds: its usual limit. with_cell: True for a cell.
         """
         now = time.monotonic()
         self.in_haste = self.in_haste or now > self._deadlines.half
@@ -95,7 +95,7 @@ class Budget:
         return Patience(cpu_seconds=cpu_seconds, idle_seconds=idle_seconds, wall_seconds=end - now)
 
     def forgive(self, seconds: float) -> None:
-        """Extend the deadlines by time that is not charged: waiting for a processor, and calls with large inputs."""
+        """Extend all deadlines by time that does not count: waiting for a processor, and calls with large inputs."""
         self._deadlines.half += seconds
         self._deadlines.whole += seconds
         self._deadlines.exercise += seconds
@@ -107,7 +107,10 @@ class Budget:
         return budget
 
     def is_worth(self, cell: CodeCell, seconds: float | None) -> bool:
-        """Return whether to run a cell. seconds: the time that it took before; None if it has not run."""
+        """Return whether to run a cell, which in haste may be left out.
+
+        seconds: the time that it took before; None if it has not run.
+        """
         if not self.in_haste or cell.is_ours or any(map(cell.defines, self._exercises)):
             return True
         if seconds is not None:
@@ -116,15 +119,15 @@ class Budget:
 
 
 MAX_RESPONSE_BYTES = 32 << 20
-"""Limit for tensors: sixty times the bytes of the largest right answers to an exercise."""
+"""Most bytes of tensors in all answers to one exercise: sixty times the most of a right answer."""
 MAX_RESPONSE_SECONDS = 10.0
-"""Limit for the grading process's CPU time: a hundred times what right answers take."""
+"""Limit for the grading process's CPU seconds for one exercise: a hundred times the time for a right answer."""
 
 
 class ResponseBudget:
-    """Limits what the answers to one exercise cost the grading process together.
+    """Limits the bytes and the CPU time of the grading process for all of a worker's answers about one exercise.
 
-    `core.packing` limits each single answer, and the number of exercises limits the cost of a submission.
+    `core.packing` limits each single answer.
     """
 
     def __init__(self, max_bytes: int = MAX_RESPONSE_BYTES, max_cpu_seconds: float = MAX_RESPONSE_SECONDS) -> None:
@@ -133,7 +136,7 @@ class ResponseBudget:
         self.renew()
 
     def renew(self) -> None:
-        """Begin with the next exercise, which has the full budget again."""
+        """Begin with the next exercise, for which the full limits hold again."""
         self._bytes = 0
         self._began = time.thread_time()
 
@@ -142,7 +145,7 @@ class ResponseBudget:
         self._bytes += size
 
     def check(self) -> None:
-        """Raise Unusable if nothing is left, so that the exercise sends no more requests."""
+        """Raise Unusable if a limit is exceeded, so that the exercise sends no more requests."""
         if self._bytes > self._max_bytes:
             raise Unusable("Not run: what it gave back before is together far larger than what this exercise asks for.")
         if time.thread_time() - self._began > self._max_cpu_seconds:

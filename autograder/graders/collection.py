@@ -1,6 +1,6 @@
-"""Collection of the hidden tests, and running one of them on a student's code.
+"""Collect the hidden tests, and run one of them on a student's code.
 
-pytest collects the tests once. They run without pytest, whose overhead for a test is as large as the test itself.
+pytest collects the tests once. They run without pytest, because its overhead is as large as the time for a test.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from .fixtures import Cases, Reference
 from .proxy import StudentProxy
 
 ARGUMENTS = {"student", "reference", "rng"}
-"""The arguments that a hidden test may have: see `fixtures`."""
+"""Names of the arguments that a hidden test may have: see `fixtures`."""
 _WITHOUT = (
     "terminal",
     "cacheprovider",
@@ -43,7 +43,7 @@ _WITHOUT = (
     "unraisableexception",
     "threadexception",
 )
-"""pytest's plugins that collection does not need."""
+"""Names of pytest's plugins that collection does not need."""
 _MOST_NAMED = 3
 
 
@@ -62,14 +62,17 @@ class HiddenTest:
     is_essential: bool
     statement: str
     of: type
-    """The class of which it is a method."""
+    """The class of hidden tests of which the test is a method."""
     function: Callable[..., None]
     arguments: frozenset[str]
     hunted: CounterexampleTarget | None = None
     """The wrong function, if the exercise is a counterexample exercise."""
 
     def run(self, student: StudentProxy, reference: Reference | None = None, rng: Cases | None = None) -> None:
-        """Run the test on one student's code; raises what the test raises. reference, rng: instead of its own."""
+        """Run the test on one student's code; raises what the test raises.
+
+        reference, rng: used instead of the test's own reference and cases.
+        """
         given: dict[str, Any] = {"student": student}
         if "reference" in self.arguments:
             given["reference"] = reference or Reference(content.solutions(self.unit))
@@ -80,9 +83,10 @@ class HiddenTest:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of one hidden test.
+    """The verdict of one hidden test on an answer.
 
-    lost: the worker hung or crashed, so that later tests of the exercise cannot run.
+    seen: the message; may be empty. lost: the error if the worker hung or crashed, so that later tests of the
+    exercise cannot run.
     """
 
     test: HiddenTest
@@ -94,24 +98,24 @@ class Verdict:
     raised: bool = False
     """True if the student's code raised an exception."""
     aspect: str = OF_VALUE
-    """The wrong aspect of the answer, as in `core.comparison.Mismatch`."""
+    """The aspect of the answer that is wrong, such as `value`: see `core.comparison.Mismatch`."""
     details: tuple[str, ...] = ()
     unproven: bool = False
-    """True if the test passed, but the call that it inspects returned a wrong value. `seen` describes the value."""
+    """True if the test passed, but the tested call returned a wrong value, which `seen` describes."""
 
 
 TestsOfUnit = Mapping[str, Sequence[HiddenTest]]
-"""Hidden tests by exercise, in the order of the files."""
+"""A unit's hidden tests by exercise, in the order of the files."""
 HiddenTests = Mapping[str, TestsOfUnit]
 """Hidden tests by unit."""
 
 
 class NotCollected(Exception):
-    """Some hidden tests could not be collected; `str()` says which and why."""
+    """Raised if hidden tests cannot be collected; `str()` says which and why."""
 
 
 class _Collected(Mapping[str, TestsOfUnit]):
-    """The hidden tests by unit. A unit is collected at its first lookup, which may raise NotCollected."""
+    """The hidden tests by unit. The first lookup of a unit collects its tests, and may raise NotCollected."""
 
     def __init__(self) -> None:
         self._of_units: dict[str, TestsOfUnit] = {}
@@ -139,7 +143,7 @@ def collect() -> HiddenTests:
 
 
 def _units() -> list[str]:
-    """Return the units that have a folder of hidden tests."""
+    """Return the names of the units that have a folder of hidden tests; raises NotCollected."""
     hidden = content.place(content.HIDDEN)
     if not hidden.is_dir():
         raise NotCollected(f"The hidden graders cannot be collected. There is no folder {hidden}.")
@@ -147,7 +151,7 @@ def _units() -> list[str]:
 
 
 def _of_unit(unit: str) -> TestsOfUnit:
-    """Collect a unit's hidden tests by pytest; raises NotCollected."""
+    """Collect a unit's hidden tests with pytest; raises NotCollected."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the user's own options of pytest do not concern grading
         os.environ.pop(name, None)
@@ -221,14 +225,17 @@ def run_test(student: StudentProxy, test: HiddenTest) -> Verdict:
 
 
 def line_in_hidden(error: BaseException) -> traceback.FrameSummary | None:
-    """Return the frame of the hidden tests that raised an error; None if another module did."""
+    """Return the innermost frame of a hidden test's file in an error's traceback; None if there is no such frame."""
     frames = traceback.extract_tb(error.__traceback__)
     hidden = content.place(content.HIDDEN)
     return next((frame for frame in reversed(frames) if hidden in Path(frame.filename).parents), None)
 
 
 def _hidden_test(item: pytest.Item, usual: tuple[str, ...]) -> HiddenTest:
-    """Return a pytest item as a hidden test; raises ValueError. usual: the libraries that the course forbids."""
+    """Return a pytest item as a hidden test; raises ValueError if it is not a valid one.
+
+    usual: the libraries that the course forbids by default.
+    """
     arguments = frozenset(inspect.signature(getattr(item, "function", lambda: None)).parameters) - {"self"}
     if not isinstance(item, pytest.Function) or item.cls is None or arguments - ARGUMENTS:
         allowed = ", ".join(sorted(ARGUMENTS))

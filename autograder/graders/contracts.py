@@ -7,9 +7,9 @@
 
         test_gradients = contracts.gradients("Gradients flow back to the query and to the inputs.")
 
-A declared contract is like a test method written in the same place. Its name seeds its random cases, and its statement
-is the docstring that students read. It calls the result of `callee` with the arguments of `draw`. `of` has the sizes
-for `draw`, further names are passed on to `draw`, and `built` is passed on to `callee`.
+A declared contract is a test method of the class. Its name seeds its random cases, and its statement is the docstring
+that students read. It calls the result of `callee` with the arguments that `draw` returns. `of` contains the sizes for
+`draw`, further keyword arguments are passed on to `draw`, and `built` is passed on to `callee`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,31 +33,34 @@ Sizes = tuple[Any, ...]
 Built = Mapping[str, Any]
 AS_EVER: Built = {}
 ONE_KIND: Sequence[Built] = (AS_EVER,)
-"""Kinds of calls for a parameter `each`: arguments of `draw` by name, for each kind. Most tests need one kind."""
+"""Default of the parameter `each`, which has keyword arguments of `draw` for each kind of call that is tested."""
 EXACT_ROOT = 64
-"""A width for tests in float64: the root of the width, and its inverse, are exact in any order of computation.
+"""A width for tests in float64: its root, and the inverse of the root, are exact in any order of computation.
 
-Other tests use widths such as 3, 5, 6 and 15. For these the root differs clearly from half the width, its logarithm and
-the rounded root, unlike for 4 and 16.
+Other tests use widths such as 3, 5, 6 and 15, whose root differs clearly from half the width, its logarithm and the
+rounded root. For 4 and 16 it does not.
 """
 
 
 class Graders:
-    """Base class of an exercise's hidden tests: the called code, its arguments, and the comparison of results."""
+    """Base class of an exercise's hidden tests: the code to call, its arguments, and the comparison of results."""
 
     exercise: str
     assert_right = staticmethod(assert_close)
 
     def callee(self, face: StudentProxy | Reference, **built: Any) -> Any:
-        """Return the exercise's function. For an exercise with a class, override it to build an instance."""
+        """Return the function to call. For an exercise with a class, override this to build and return an instance.
+
+        face: the student's code or the reference. built: arguments from `built` in a declaration.
+        """
         return getattr(face, self.exercise)
 
     def draw(self, rng: Cases, *sizes: Any, **named: Any) -> tuple[Any, ...]:
-        """Return random arguments of a call. Without sizes, an ordinary case."""
+        """Return random arguments for a call. sizes: the sizes of the case; by default those of an ordinary case."""
         raise NotImplementedError
 
     def for_reference(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return arguments with which the reference is faster, and has the same result, for large inputs."""
+        """Return other arguments with which the reference returns the same result faster, for large inputs."""
         return args
 
     def pair(
@@ -65,7 +68,7 @@ class Graders:
     ) -> tuple[CallableProxy, CallableProxy]:
         """Return the student's and the reference's callee, with equal parameters if they are instances.
 
-        exactly: no parameter name may differ.
+        exactly: all parameter names must be equal. built: passed on to `callee`.
         """
         own = self.callee(student, **built)
         return own, transplant(self.callee(reference, **built), own, exactly=exactly)
@@ -73,13 +76,16 @@ class Graders:
     def assert_agree(
         self, student: StudentProxy, reference: Reference, *args: Any, tolerance: float | None = None, **built: Any
     ) -> None:
-        """Raise Mismatch unless student and reference return the same for these arguments."""
+        """Raise Mismatch unless the student's code and the reference return the same for these arguments."""
         own, right = self.pair(student, reference, **built)
         self.assert_right(own(*args), right(*args), tolerance=tolerance)
 
 
 def exercise(name: str, *, forbids: Sequence[str] | None = None) -> Callable[[type[Graders]], type[Graders]]:
-    """Mark a class as the hidden tests of an exercise. forbids: libraries, instead of those that the course forbids."""
+    """Return a decorator that marks a class as the hidden tests of an exercise.
+
+    forbids: libraries that answers may not call; None for those that the course forbids.
+    """
 
     def mark(graders: type[Graders]) -> type[Graders]:
         graders.exercise = name
@@ -89,7 +95,7 @@ def exercise(name: str, *, forbids: Sequence[str] | None = None) -> Callable[[ty
 
 
 def points(weight: float, **kinds: bool) -> Callable[[Method], Method]:
-    """Mark a hidden test with its weight and its kinds: see `fixtures`."""
+    """Return a decorator that marks a hidden test with its weight and its kinds, such as `public`: see `fixtures`."""
 
     def mark(grader: Method) -> Method:
         for kind in (kind for kind, is_so in kinds.items() if is_so):
@@ -111,9 +117,9 @@ class Given:
 def contract(
     usual: float, *, public: bool = False, essential: bool = False, **kinds: bool
 ) -> Callable[[Method], Callable[..., Method]]:
-    """Turn a function that tests a property into a contract, which declares a hidden test of the property.
+    """Return a decorator that turns a test function into a contract, with which a class declares a hidden test.
 
-    usual: the weight, unless the declaration has another one. The declaration's statement becomes the test's docstring.
+    usual: the default weight of the hidden test. The statement in the declaration becomes the test's docstring.
     """
 
     def as_contract(test: Method) -> Callable[..., Method]:
@@ -166,7 +172,7 @@ def agree_in_turn(self: Graders, given: Given, cases: Sequence[Sizes], **named: 
 
 @contract(0.5)
 def long_sequences(self: Graders, given: Given, of: Sizes, built: Built) -> None:
-    """Student and reference return the same last three vectors for a long sequence."""
+    """Student and reference return the same last three vectors for a long sequence. of: sizes for `draw`."""
     args = self.draw(given.rng, *of)
     own, right = self.pair(given.student, given.reference, **built)
     ends = [
@@ -179,7 +185,7 @@ def long_sequences(self: Graders, given: Given, of: Sizes, built: Built) -> None
 
 @contract(0.5, essential=True)
 def nothing_added(self: Graders, given: Given, of: Sizes = (), built: Built = AS_EVER, **named: Any) -> None:
-    """Student and reference return the same in both modes, if the result could be added to the input."""
+    """Student and reference return the same in both modes, so that no input is added to the result."""
     own, right = self.pair(given.student, given.reference, **built)
     args = self.draw(given.rng, *of, **named)
     for _ in in_both_modes(own):
@@ -291,11 +297,11 @@ def costs_no_more(
     if_slow: Built = AS_EVER,
     **limits: int,
 ) -> None:
-    """A right result stays within limits of cost, which is counted, not timed: see `core.cost`.
+    """The call returns the right result within limits of cost, which is counted, not timed: see `core.cost`.
 
-    drawn: further arguments of `draw`. many, with_many: sizes (the largest is the number of tokens) and further
-    arguments of a call that must return the right result in little memory, too. With `many` only that call and the
-    number of operations decide. if_slow: further arguments of `draw` if that call takes too long.
+    of, drawn: sizes and further arguments for `draw`. many, with_many: the same for a large call, which must also
+    return the right result in little memory; the largest size is the number of tokens. With `many`, only that call and
+    the number of operations decide. if_slow: further arguments for `draw` if the large call takes too long.
     """
     own, right = self.pair(given.student, given.reference, **built)
     args = self.draw(given.rng, *of, **drawn)

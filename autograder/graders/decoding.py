@@ -1,4 +1,4 @@
-"""Decodes the answers of the untrusted side: into typed fields, checked against the operation before they are used."""
+"""Decode a worker's answers, which are untrusted, into typed fields, and check that they fit the operation."""
 
 import math
 import re
@@ -24,7 +24,7 @@ from ..sandbox.limits import Limits
 MAX_NAME, MAX_NAMES = 100, 20
 _MAX_LINE, _MAX_DIMS = 100_000, 8
 _MAX_MARKS = 5 + _MAX_DIMS + MAX_INPUTS
-"""The most whole numbers that describe one tensor of a trace."""
+"""Most whole numbers that describe one tensor of a trace."""
 
 T = TypeVar("T")
 Whole = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
@@ -52,7 +52,7 @@ _NEEDS_INPUT = re.compile(r"EOF when reading a line|input\(\): lost sys\.stdin")
 
 
 class Fault(msgspec.Struct):
-    """A fault of the student's code."""
+    """An error in the student's code, as a worker sends it."""
 
     kind: str
     name: str = ""
@@ -64,7 +64,7 @@ class Fault(msgspec.Struct):
     has_own_words: bool = False
 
     def as_error(self, limits: Limits) -> StudentFault:
-        """Return the fault as an exception."""
+        """Return the error as an exception, with a hint if one of the submission's limits caused it."""
         if self.kind == "missing":
             return Missing(self.name[:MAX_NAME])
         if self.kind == "raised":
@@ -78,9 +78,9 @@ class Fault(msgspec.Struct):
 
 
 def grading_hint(kinds: Sequence[str], message: str) -> str:
-    """Return the explanation of an error that only the grading machine causes; empty for other errors.
+    """Return an explanation of an error that occurs only in grading, which has no GPU and no input; else empty.
 
-    Grading has no GPU, for example. kinds: the names of the error's classes.
+    kinds: names of the exception's class and its base classes. message: the exception's message.
     """
     if not {"EOFError", "RuntimeError"}.isdisjoint(kinds) and _NEEDS_INPUT.search(message):
         return _NO_INPUT
@@ -88,9 +88,10 @@ def grading_hint(kinds: Sequence[str], message: str) -> str:
 
 
 class Answer(msgspec.Struct):
-    """The fields of all answers: an operation's result is `value`; a call has all fields of an `Observation`.
+    """A worker's answer to any request, with the fields of all kinds of answers.
 
-    Missing fields keep their default, and unknown fields are not read.
+    `value` is an operation's result. The answer to a call has all fields of an `Observation`. Missing fields have their
+    default, and unknown fields are not read.
     """
 
     value: Value = None
@@ -104,18 +105,18 @@ class Answer(msgspec.Struct):
     number: Whole = 0
     fault: Fault | None = None
     device_lost: bool = False
-    """True if the GPU computes nothing more for this worker."""
+    """True if this worker can no longer compute on the GPU."""
     printed: str = ""
     has_changes: bool = False
-    """True if a cell changed a name that an answer above it reaches."""
+    """True if any cell changed a name that an answer in an earlier cell uses."""
     changes: list[tuple[str, str]] = msgspec.field(default_factory=list)
-    """Names that an answer reaches and that changed after its check, each with the cell that changed it."""
+    """Names that an answer uses and that changed after its check cell, each with the cell that changed it."""
 
 
 def decode(operation: Operation[T], answer: Answer, payload: Tensors, cpu_seconds: float = 0.0) -> T:
-    """Return the operation's result.
+    """Decode a worker's answer to an operation, and return the operation's result.
 
-    cpu_seconds: CPU time of the call, if it was measured outside the worker.
+    payload: the answer's tensors. cpu_seconds: the CPU time of the call, if it was measured outside the worker.
     Raises ProtocolError and ValidationError if the operation cannot have this result.
     """
     value: Any
@@ -176,7 +177,7 @@ def _decode_probe(sent: Any) -> Probed:
 
 
 def decode_parameters(parameters: Any) -> dict[str, torch.Tensor]:
-    """Return a module's parameters as they are; raises Unusable if one is not a tensor that can be sent."""
+    """Check a module's parameters by name, and return them; raises Unusable if one is not a tensor of numbers."""
     if not isinstance(parameters, dict) or not all(isinstance(name, str) for name in parameters):
         raise ProtocolError("parameters are not in the protocol's form")
     for name, parameter in parameters.items():
@@ -187,17 +188,17 @@ def decode_parameters(parameters: Any) -> dict[str, torch.Tensor]:
 
 
 def decode_cost(sent: Any) -> Cost:
-    """Return the cost of a call; raises ProtocolError."""
+    """Decode the cost of a call; raises ProtocolError."""
     operations, *most = _convert(sent, _COST)
     return Cost(operations, *(Maximum(count, of[:MAX_NAME], file[:MAX_NAME], line) for count, of, file, line in most))
 
 
 class Failed(Exception):
-    """Stands for the error that ended a traced run in the worker."""
+    """The error of a traced run that failed in the worker; it contains no details."""
 
 
 def decode_trace(sent: Any) -> Run:
-    """Return a traced run; raises ProtocolError if its parts contradict each other."""
+    """Decode the trace of a run; raises ProtocolError if its parts contradict each other."""
     _require(isinstance(sent, tuple))
     files, operators, marks, numbers, results, has_failed, returned = _convert(sent, _TRACE)
     _require(marks.dtype == torch.int64 and marks.dim() == 1 and marks.numel() <= MAX_MADE * _MAX_MARKS)
@@ -217,9 +218,10 @@ def decode_trace(sent: Any) -> Run:
 def _decode_tensors(
     files: list[str], operators: list[str], marks: Iterator[int], numbers: torch.Tensor
 ) -> list[TracedTensor]:
-    """Return the tensors of a run. marks: for each its file, line, place, shape and inputs, the last two with a length.
+    """Decode the tensors of a traced run; raises ProtocolError.
 
-    numbers: the elements of all tensors.
+    marks: for each tensor, its file, line, place, shape and inputs; a length precedes shape and inputs. numbers: the
+    elements of all tensors.
     """
 
     def take(most: int, least: int = 0) -> int:

@@ -1,7 +1,7 @@
 """pytest plugin for hidden tests: markers and the fixtures `student`, `reference` (solutions) and `rng` (random cases).
 
-`pytest autograder/hidden -c autograder/hidden/pytest.ini` runs the hidden tests on the solutions, which must pass all.
-A grading process calls the tests without pytest, with a submission as `student`.
+`pytest autograder/hidden -c autograder/hidden/pytest.ini` runs the hidden tests on the solutions, which must pass all
+of them. A grading process calls the tests without pytest, with a submission as `student`.
 """
 
 import copy
@@ -38,17 +38,17 @@ class Cases:
         self._dtype = torch.float32
 
     def of(self, dtype: torch.dtype) -> "Cases":
-        """Return the same generator for tensors of this dtype. The dtype does not change the numbers."""
+        """Return these cases, but with tensors of another dtype. The same numbers are drawn for any dtype."""
         cases = copy.copy(self)
         cases._dtype = dtype
         return cases
 
     def rand(self, *shape: int) -> torch.Tensor:
-        """Return numbers between 0.1 and 1.1, so that none is zero."""
+        """Return a random tensor of this shape with elements between 0.1 and 1.1, so that none is zero."""
         return self._even(shape).to(self._dtype)
 
     def randn(self, *shape: int, scale: float = 1.0) -> torch.Tensor:
-        """Return normally distributed numbers with this standard deviation."""
+        """Return a random tensor of this shape with normally distributed elements. scale: the standard deviation."""
         return self._bell(shape, scale).to(self._dtype)
 
     def _even(self, shape: tuple[int, ...]) -> torch.Tensor:
@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 
 class Float64Backend:
-    """Lets another backend compute in float64. Instances are built in float32, whose initial values a seed determines.
+    """A wrapper of a backend that converts inputs to float64. Instances are built in float32 and then converted.
 
     Example: `Float64Backend(bench).ask(Call("softmax", Arguments((scores,))))` returns float64 for float32 scores.
     """
@@ -73,7 +73,7 @@ class Float64Backend:
         self._backend = backend
 
     def ask(self, operation: Operation[T]) -> T:
-        """Return the operation's result for inputs in float64."""
+        """Execute the operation with float64 inputs and return its result."""
         precise: Operation[Any] = operation
         if isinstance(operation, Call):
             cotangents = Arguments(operation.cotangents or ()).mapped(_double).positional or None
@@ -85,9 +85,9 @@ class Float64Backend:
 
 
 class _ExpectedBackend(Float64Backend):
-    """Returns the results of calls as `Expected`, with the tolerance of the inputs' own dtype.
+    """A wrapper that returns the results of calls as `Expected`, with the tolerance for the inputs' original dtype.
 
-    It has random numbers of its own. A known answer runs in this process, and must draw what it would in a sandbox.
+    It has its own random state, so that a known answer in this process draws the same numbers as in a sandbox.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -110,7 +110,7 @@ class _ExpectedBackend(Float64Backend):
 
 
 class Reference(StudentProxy):
-    """A proxy of the solutions, which computes `Expected` values in float64."""
+    """A proxy of the solutions, whose calls return `Expected` values, computed in float64."""
 
     def __init__(self, solutions: Mapping[str, Any]) -> None:
         super().__init__(_ExpectedBackend(Bench(solutions)))
@@ -131,7 +131,7 @@ MARKERS = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers, and let torch compute in one thread as in a grading process."""
+    """Register the markers, and let torch compute in one thread, like a grading process."""
     torch.set_num_threads(1)
     for marker, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{marker}: {meaning}")
@@ -160,7 +160,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture
 def student(request: pytest.FixtureRequest) -> StudentProxy:
-    """The code under test: under pytest the solutions themselves."""
+    """The code under test: in pytest, the solutions themselves."""
     return StudentProxy(Bench(content.solutions(request.path.parent.name)))
 
 

@@ -1,7 +1,7 @@
 """Test that a call gives the right result in a worker with little memory, which the operating system limits.
 
-The limit holds for all code: another thread, NumPy, or an operator that is not counted. The inputs are so large that
-T x T elements of one byte do not fit.
+The limit holds for all memory, also of another thread, of NumPy, or of an operator whose cost is not counted. The
+inputs are so large that a T x T matrix does not fit, even with one byte for each element.
 """
 
 from collections.abc import Callable, Hashable
@@ -18,37 +18,37 @@ from .proxy import StudentProxy
 
 
 class MemoryLimit(NamedTuple):
-    """The memory and CPU time of a call with large inputs, and how large these are."""
+    """Limits for the memory and CPU time of a call with large inputs, and the size of these inputs."""
 
     spare_bytes: int
-    """Memory beyond what Python, PyTorch and the notebook's own imports take."""
+    """Limit for memory in addition to what Python, PyTorch and the notebook's imports take."""
     cpu_seconds: int
     tokens: float
-    """Number of tokens, as a fraction of the largest one."""
+    """Number of tokens, as a fraction of the number that a hidden test states."""
     is_patient: bool = False
-    """True for code that takes long."""
+    """True for the limit that allows slow code much CPU time."""
 
     @property
     def in_words(self) -> str:
-        """The memory, for a message."""
+        """The memory limit in words, such as `24 MB`, for a message."""
         return f"{self.spare_bytes >> 20} MB"
 
 
 _USUAL = MemoryLimit(24 << 20, 1, 0.7)
-"""Right answers that are not very slow take a third of this CPU time."""
+"""The first limit that is tried. Usual right answers take a third of its CPU time."""
 _ROOMY = MemoryLimit(48 << 20, 1, 1.0)
-"""For notebooks whose own cells need memory, and answers that leave holes in it; a matrix fits in neither."""
+"""The limit for notebooks whose cells need memory, and for answers that fragment it. A T x T matrix does not fit."""
 _PATIENT = MemoryLimit(24 << 20, 20, 0.7, is_patient=True)
 _TOO_SLOW = (
     f"With large inputs it takes more than {_PATIENT.cpu_seconds} seconds of CPU time, so that its memory cannot be "
     "measured."
 )
 _CLOSE = 1e-3
-"""Tolerance for sums over thousands of elements in float32, which lose digits with their length."""
+"""Tolerance for results that are sums over thousands of float32 elements: rounding errors grow with the number."""
 _NO_MEMORY = ("allocate memory", "bad_alloc", "out of memory", "Cannot allocate", "Unable to allocate")
 
 _right: dict[Hashable, Any] = {}
-"""Right results for large inputs, which are the same for every student."""
+"""Cache of right results for large inputs, by `case_key`. They are the same for every student."""
 
 
 class LargeCall(NamedTuple):
@@ -59,7 +59,7 @@ class LargeCall(NamedTuple):
     reference: Callable[[], Any]
     """Computes the right result."""
     case: tuple[Any, ...]
-    """The inputs and whatever else the result depends on."""
+    """The inputs and everything else that the right result depends on."""
 
 
 def assert_fits(
@@ -69,13 +69,14 @@ def assert_fits(
     *,
     may_be_slow: bool = False,
 ) -> None:
-    """Raise Mismatch unless the call gives the right result in little memory.
+    """Raise Mismatch unless a call with large inputs gives the right result in little memory.
 
-    large: returns the call to a student's code that a limit is for. check: compares its result with the right one.
+    large: returns the call, given the student's code in a separate worker, and the limit. check: compares the result
+    with the right one.
 
-    A call that fails is made once more with more memory and tokens, and its failure counts. One that takes too long is
-    made once more with more time; may_be_slow: it passes instead, so that only the count of a small call decides.
-    Without a sandbox there is no limit, and no call.
+    If the call fails, it is made once more with more memory and more tokens, and only that counts. If it takes too
+    long, it is made once more with more time. may_be_slow: a slow call passes instead, because its cost is also
+    counted. Without a sandbox, there is no limit and no call.
     """
     assert_fits = partial(_assert_fits, student, large, check)
     try:
@@ -137,7 +138,7 @@ def _is_no_memory(raised: Raised) -> bool:
 
 
 def case_key(case: Any) -> Hashable:
-    """Return a key that is the same for equal inputs."""
+    """Return a dict key for a case of a large call; equal inputs have equal keys."""
     if isinstance(case, torch.Tensor):
         return case.shape, str(case.dtype), case.contiguous().numpy().tobytes()
     return tuple(map(case_key, case)) if isinstance(case, tuple | list) else case

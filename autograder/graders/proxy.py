@@ -1,7 +1,7 @@
-"""Proxies of the student's code, so that a hidden test reads as the statement that it checks.
+"""Proxies of the student's code, with which hidden tests call it like ordinary Python.
 
 `student.attention_scores(queries, keys)` calls the student's function. `student.SelfAttention_v1(3, 2)` builds an
-instance of the student's class, which can be called in turn.
+instance of the student's class, and the instance can be called, too.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,7 @@ from .backend import Backend, Event, Recording, separate
 from .decoding import decode_cost
 
 Cotangent = torch.Tensor | tuple[torch.Tensor, ...]
-"""The gradient of some loss with respect to each output."""
+"""The gradient of a loss with respect to the result, or to each of several results."""
 _NO_SHAPES: Shapes = {}
 _NO_NAMES: Mapping[str, str] = {}
 
@@ -33,17 +33,17 @@ class CallableProxy:
     """A proxy of a student's function, or of an instance's `forward` or other method."""
 
     def __init__(self, backend: Backend, target: Target, part: str = "") -> None:
-        """part: the name of an instance's method."""
+        """target: name of the function, or number of the instance. part: name of a method; empty for `forward`."""
         self._backend = backend
         self._target = target
         self._part = part
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Call the code and return its result: tensors and plain values; anything else as `Opaque`."""
+        """Call the code and return its result. Values other than tensors and plain values come as `Opaque`."""
         return self.observe(*args, **named).value
 
     def observe(self, *args: Any, cotangent: Cotangent | None = None, **named: Any) -> Observation[Any]:
-        """Call the code and return everything that the call shows; with a cotangent, gradients too.
+        """Call the code and return all that is observed: result, changed arguments and, with a cotangent, gradients.
 
         Tensors among the arguments are copied, instances are not.
         """
@@ -52,29 +52,29 @@ class CallableProxy:
         return self._backend.ask(operations.Call(self._target, arguments, cotangents, held, self._part))
 
     def once(self, *args: Any) -> Any:
-        """Call the code with an iterator instead of each list and tuple, which can be walked only once."""
+        """Call the code with lists and tuples replaced by iterators, which can be read only once; return its result."""
         return self._backend.ask(operations.Call(self._target, Arguments(args), part=self._part, once=True)).value
 
     def measured(self, *args: Any, limits: Limits, once: bool = False, **named: Any) -> MeasuredCall:
-        """Call the code and count what that costs: see `core.cost`.
+        """Call the code and count the cost of the call: see `core.cost`. Return the cost and the result.
 
-        limits: the limits of the hidden test, which the release states. once: each list and tuple is a generator.
+        limits: those of the hidden test, for the release. once: replace lists and tuples by iterators.
         """
         arguments, held = _without_instances(args, named)
         seen = self._backend.ask(operations.MeasureCost(self._target, arguments, held=held, once=once, limits=limits))
         return MeasuredCall(decode_cost(seen.cost), seen.value)
 
     def timed(self, *args: Any) -> Observation[Any]:
-        """Call the code and measure the CPU time of the call."""
+        """Call the code and return the observation, with the CPU time of the call."""
         arguments, held = _without_instances(args, {})
         return self._backend.ask(operations.TimedCall(self._target, arguments, held=held))
 
     def of_blocks(self, seed: int, number: int, length: int) -> Any:
-        """Call the code with a generator of `number` random blocks, (length,) each; return its result."""
+        """Call the code with a generator of `number` random tensors of shape (length,); return its result."""
         return self._backend.ask(operations.BlocksCall(self._target, Arguments(), blocks=(seed, number, length))).value
 
     def probe_device(self, *args: Any, **named: Any) -> Probed:
-        """Return whether the code follows its inputs to another device: see `core.device_probe`."""
+        """Call the code with inputs on another device; return the verdict and the result: see `core.device_probe`."""
         return self._backend.ask(operations.ProbeDevice(self._target, Arguments(args, named)))
 
 
@@ -90,25 +90,25 @@ class InstanceProxy(CallableProxy):
         return self._backend.ask(operations.NamedParameters(self._number))
 
     def load_parameters(self, values: Mapping[str, torch.Tensor], *, exactly: bool = False) -> None:
-        """Set parameters by name, so that a different order of creation fails only the test with a seed.
+        """Set the instance's parameters by name, so that the order in which it creates them does not matter.
 
-        A bias that only the instance has becomes zero, and one that only `values` has is left out. exactly: no name may
-        differ.
+        A bias that only the instance has becomes zero; a bias that only `values` has is ignored. exactly: all names
+        must be equal.
         """
         self._backend.ask(operations.LoadParameters(self._number, values, exactly))
 
     def to(self, dtype: torch.dtype) -> "InstanceProxy":
-        """Change the parameters' dtype, in place."""
+        """Convert the instance's parameters to another dtype, in place; return this proxy."""
         self._backend.ask(operations.ToDtype(self._number, str(dtype).removeprefix("torch.")))
         return self
 
     def train(self, mode: bool = True) -> "InstanceProxy":
-        """Switch between training and evaluation."""
+        """Switch the instance to training mode, or to evaluation mode if `mode` is False; return this proxy."""
         self._backend.ask(operations.Train(self._number, mode))
         return self
 
     def eval(self) -> "InstanceProxy":
-        """Switch to evaluation: `train(False)`."""
+        """Switch the instance to evaluation mode; return this proxy."""
         return self.train(False)
 
     def method(self, name: str) -> CallableProxy:
@@ -136,14 +136,14 @@ class StudentProxy:
         *,
         known: Mapping[str, Kind] | None = None,
     ) -> None:
-        """kinds: the required kind of each exercise; a function instead of a class is `Unusable`, and vice versa.
+        """kinds: by exercise, whether a function or a class is required; using the other one raises Unusable.
 
         known: the kinds of names that need not be queried again.
         """
         self._backend = backend
         self._required = kinds or {}
         self.kinds: dict[str, Kind] = dict(known or {})
-        """The kinds of the names that were queried."""
+        """The kinds, function or class, of the names used so far."""
 
     def manual_seed(self, seed: int) -> None:
         """Call `torch.manual_seed` in the process of the student's code."""
@@ -159,11 +159,11 @@ class StudentProxy:
         computes: str = "",
         others: tuple[str, ...] = (),
     ) -> InstanceProxy:
-        """Build a module of none of the student's classes, for the code to work on: see `core.assembled`."""
+        """Build a module that is an argument for the student's code, not one of its classes: see `core.assembled`."""
         return self._build(operations.Assemble(parameters, buffers, frozen, shared, computes, others))
 
     def plain(self, name: str, *args: Any, **named: Any) -> InstanceProxy:
-        """Build an instance of a class that need not be a module."""
+        """Build an instance of a student's class that need not be an nn.Module. name: the class's name."""
         self._kind(name)
         return self._build(operations.Build(name, Arguments(args, named), plain=True))
 
@@ -171,18 +171,18 @@ class StudentProxy:
         return InstanceProxy(self._backend, self._backend.ask(operation))
 
     def apart(self, spare_memory: int = 0, cpu_seconds: int = 0) -> "StudentProxy | None":
-        """Return the same code in a worker of its own on the CPU: see `backend.Separable`. None without a sandbox."""
+        """Return a proxy of the same code in another worker (see `backend.Separable`); None without a sandbox."""
         backend = separate(self._backend, spare_memory, cpu_seconds)
         return None if backend is None else StudentProxy(backend, self._required, known=self.kinds)
 
     @contextmanager
     def by_chance(self) -> Iterator[Callable[[Any], None]]:
-        """Record of calls with random results only what the hidden test notes about them, never their values.
+        """Record only notes on the calls in the block, not their results, because these are random.
 
         with student.by_chance() as note:
             note(structure(student.attention_dropout(weights, 0.5)))
 
-        The generator starts from the same seed each time, whatever the notebook drew before.
+        The random generator is seeded with 0 first.
         """
         self.manual_seed(0)
         recording = self._backend if isinstance(self._backend, Recording) else Recording(self._backend)
@@ -195,7 +195,7 @@ class StudentProxy:
 
     @contextmanager
     def refusing(self, errors: frozenset[str]) -> Iterator[None]:
-        """Record of a call that one of these errors should end only that one did, not which."""
+        """If a call in the block raises one of these errors, record only that it did, not which error it was."""
         try:
             yield
         except Raised as raised:

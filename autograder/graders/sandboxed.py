@@ -1,7 +1,7 @@
-"""A student's notebook in the sandbox: runs its cells, passes operations on, and replaces a worker that was lost.
+"""A student's notebook in the sandbox: run its cells, execute operations on their names, and replace lost workers.
 
-If a cell or a call hangs or crashes, only its own result is lost. The next request forks a new worker and runs the
-notebook's cells again, without those that did not finish.
+If a cell or a call hangs or crashes, only its own result is lost. The next request forks a new worker, and runs the
+notebook's cells again except those that did not finish.
 """
 
 import time
@@ -25,26 +25,26 @@ from .decoding import MAX_NAME, MAX_NAMES, Answer, decode
 from .transcript_cache import Request
 
 MAX_PRINTED = 10_100
-"""Characters of a cell's output, with the note that there was more."""
+"""Most characters of a cell's printed output, with the note that there was more."""
 
 _OUT_OF_TIME = "Not run: what came before it used up the time that a notebook has."
 _IN_HASTE = "It did not come back in the little time that was left: the rest of the notebook had used up the other."
 _MEASURED = 3
-"""Factor for the CPU time of a measured call. To count many small steps takes far longer than to run them."""
+"""Factor for the CPU limit of a call whose cost is counted, because counting takes longer than running."""
 
 T = TypeVar("T")
 
 
 class Change(NamedTuple):
-    """A global name whose value at the end of the notebook differs from that at a check."""
+    """A global name whose value at the notebook's end differs from that at an exercise's check cell."""
 
     name: str
     cell: str
-    """The last cell that changed it."""
+    """Name of the last cell that changed the value."""
 
 
 class SandboxedNotebook:
-    """One submission's code as a backend for `StudentProxy`. Close it when the submission is graded."""
+    """One submission's code in the sandbox, as a backend for `StudentProxy`. Call `close` after grading."""
 
     def __init__(
         self,
@@ -60,10 +60,11 @@ class SandboxedNotebook:
         skipped: Collection[int] = (),
         is_alone: bool = False,
     ) -> None:
-        """exercises: those that will be tested. wrong: the functions of counterexample exercises, by name.
+        """Prepare for the cells of a submission; the first request forks a worker.
 
-        spare_memory, call_seconds: see `backend.Separable`. budget: instead of its own. skipped: the positions of cells
-        that are not run. is_alone: no call is made in a worker of its own, whose code would not have a trial's edits.
+        exercises: names of those that will be tested. wrong: the wrong functions of counterexample exercises, by name.
+        spare_memory, call_seconds: see `backend.Separable`. budget: by default a new one. skipped: positions of cells
+        that are not run. is_alone: `apart` returns None, because another worker would lack the edits of a trial.
         """
         self._fork_server = fork_server
         self._cells = cells
@@ -78,23 +79,23 @@ class SandboxedNotebook:
         self._skipped = skipped
         self._is_alone = is_alone
         self._is_late = False
-        """True if a call with large inputs took too long, so that no other is tried."""
+        """True if a call with large inputs took too long, so that no other such call is made."""
         self._last: tuple[Request, Response] | None = None
-        """The last call with little memory and its answer, which serves all tests with that call."""
+        """The last call with limited memory and its answer, which is reused by other tests with the same call."""
         self._apart: dict[tuple[int, int], SandboxedNotebook] = {}
-        """The same code in other workers, by their spare memory and the CPU seconds of a call."""
+        """The same code in other workers, by spare memory in bytes and limit in CPU seconds."""
         self._reports: dict[int, CellReport] = {}
         self._seconds: dict[int, float] = {}
-        """The time that each cell took."""
+        """The seconds that each cell took, by its position."""
         self._begins = True
-        """True if the next request is the first one of an exercise, or the first to a worker."""
+        """True if the next request is the first one for an exercise, or the first one to a new worker."""
         self._as_checked: str | None = None
         self._is_renewed = False
         self._has_changes = False
-        """True if any cell changed a name that an answer above it reaches."""
+        """True if any cell changed a name that an answer in an earlier cell uses."""
 
     def run_cells(self) -> list[CellReport]:
-        """Run the notebook from top to bottom and return a report of each cell."""
+        """Run the notebook from top to bottom and return a report on each cell."""
         with suppress(OutOfBudget):
             self._ensure_worker()
         return [
@@ -103,9 +104,9 @@ class SandboxedNotebook:
         ]
 
     def begin_exercise(self, as_checked: str | None = None) -> None:
-        """Start the next exercise: later requests belong to it and have its full budget.
+        """Begin with the next exercise: later requests belong to it, with full limits and restored names.
 
-        as_checked: the exercise whose check cell determines the state of the namespace; None for the final state.
+        as_checked: restore the names as they were at this exercise's check cell; None for the notebook's end.
         """
         self._budget.begin_exercise()
         self._responses.renew()
@@ -114,13 +115,13 @@ class SandboxedNotebook:
         self._close_apart()
 
     def begin_trial(self) -> None:
-        """Start the next trial of an edit: what the answers to earlier ones cost does not count for it."""
+        """Begin with the next trial of an edit, for which the full limits on answers hold again."""
         self._responses.renew()
 
     def apart(self, spare_memory: int, cpu_seconds: int) -> "SandboxedNotebook | None":
-        """Return the same code in a worker of its own: see `backend.Separable`.
+        """Return the same code in another worker: see `backend.Separable`.
 
-        Cells that only show, take long or did not finish are not run there.
+        Cells that only display something, took long or did not finish are not run there.
         """
         if self._is_alone:
             return None
@@ -142,11 +143,11 @@ class SandboxedNotebook:
 
     @property
     def is_lost(self) -> bool:
-        """Return whether a worker was lost. One that took too long does not count, because another would, too."""
+        """True if the worker was lost, unless a call took too long, which it would in another worker, too."""
         return self._worker is None and bool(self._reports) and not self._is_late
 
     def _is_quick(self, position: int, cell: CodeCell) -> bool:
-        """Return whether a cell finished, and either was quick or may define names that answers use."""
+        """Return whether to run a cell in another worker: it finished, and was quick or may define needed names."""
         if self._reports[position].status not in ("ran", "failed"):
             return False
         names_answer = any(other.exercise in cell.names for other in self._cells if other.exercise)
@@ -158,7 +159,7 @@ class SandboxedNotebook:
         self._apart.clear()
 
     def changes_after_check(self, exercise: str) -> list[Change]:
-        """Return the names that the answer to an exercise reaches and that later cells changed.
+        """Return the names that an exercise's answer uses and that cells changed after its check cell.
 
         Raises StudentFault, TimedOut, Crashed, SandboxLost or OutOfBudget.
         """
@@ -171,13 +172,13 @@ class SandboxedNotebook:
 
     @property
     def is_in_haste(self) -> bool:
-        """Return whether the notebook's time is so nearly used up that only necessary work is done."""
+        """True if half of the notebook's time is used up, so that only necessary work is done."""
         return self._budget.in_haste
 
     def renew(self) -> None:
-        """End the worker; the next request gets another one, which knows nothing of the requests so far.
+        """End the worker; the next request forks another one, in which no earlier requests were made.
 
-        It does not count as a restart.
+        This does not count as a restart.
         """
         self.close()
         self._is_renewed = True
@@ -190,11 +191,14 @@ class SandboxedNotebook:
             self._worker = None
 
     def ask(self, operation: Operation[T]) -> T:
-        """Return the operation's result. An answer that cannot be read is a crash, and ends the worker."""
+        """Execute an operation in the worker and return its result; raises Crashed if the answer cannot be read.
+
+        Also raises StudentFault, TimedOut, SandboxLost and OutOfBudget.
+        """
         return self.read(operation, self.exchange(Request.of(operation)))
 
     def exchange(self, request: Request) -> Response:
-        """Send a request to the student's code and return the answer."""
+        """Send a request to the worker, forking one if necessary, and return the undecoded answer."""
         self._responses.check()
         if self._is_late:
             raise TimedOut
@@ -215,7 +219,7 @@ class SandboxedNotebook:
         return response
 
     def read(self, operation: Operation[T], response: Response) -> T:
-        """Return the operation's result by an answer, even if its worker has ended."""
+        """Decode the answer to an operation and return the operation's result. Its worker may have ended."""
         answer, payload = self.decode(response)
         if answer.fault:
             if self._spare_memory:
@@ -227,12 +231,15 @@ class SandboxedNotebook:
             return decode(operation, answer, payload, response.cpu_seconds)
 
     def _ensure_worker(self) -> None:
-        """Fork workers and run the cells that are not known to hang or crash, until a worker gets through."""
+        """If there is no worker, fork workers and run the cells until one completes them; raises OutOfBudget.
+
+        Cells that hung or crashed before are left out.
+        """
         while self._worker is None:
             self._restart()
 
     def _restart(self) -> None:
-        """Fork a worker and run the cells; leave no worker if one of them hangs or crashes."""
+        """Fork a worker and run the cells. If one of them hangs or crashes, the worker is ended."""
         if not self._is_renewed:
             self._budget.restart()
         self._is_renewed = False
@@ -268,7 +275,7 @@ class SandboxedNotebook:
             raise
 
     def _run_cell(self, cell: CodeCell, checked: Sequence[str], patience: Patience) -> CellReport:
-        """checked: the exercises whose check cells come after the last cell that ran."""
+        """Run a cell and return a report on it. checked: exercises whose check cells follow the last cell that ran."""
         if len(cell.source) > MAX_CHARACTERS:
             message = f"The cell has {len(cell.source)} characters, more than {MAX_CHARACTERS}; it was not run."
             return CellReport(cell.name, "failed", message, "")
@@ -325,7 +332,7 @@ class SandboxedNotebook:
         return response
 
     def decode(self, response: Response) -> tuple[Answer, Tensors]:
-        """Return a worker's answer. Raises Crashed if it cannot be read."""
+        """Decode a worker's answer; return its fields and its tensors. Raises Crashed if it cannot be read."""
         with self._crashed_if_unreadable():
             return response.read(Answer)
 

@@ -33,18 +33,19 @@ from .proxy import CallableProxy, Cotangent, InstanceProxy, StudentProxy
 
 REFUSALS = frozenset({"ValueError", "AssertionError"})
 NO_ROOM = REFUSALS | {"RuntimeError", "IndexError"}
-"""Errors of code with a maximum number of tokens, for `student.refusing`: messages differ between implementations."""
+"""Names of the exceptions that code with a maximum number of tokens may raise, for `StudentProxy.refusing`."""
 
 _PROOF = 1e-3
-"""Tolerance for the value of a call that shows a property; other hidden tests are stricter."""
+"""Tolerance for the value of a call in a conditional test; the tests of values are stricter."""
 
 T = TypeVar("T")
 
 
 def transplant(reference: Any, student: CallableProxy, *, exactly: bool = False) -> Any:
-    """Load the reference's parameters into the student's instance, and return the reference. Functions are unchanged.
+    """Copy the reference's parameters into the student's instance, if it is one, and return the reference.
 
-    If a student's layer lacks a bias, the reference's bias becomes zero. exactly: no name may differ instead.
+    If a student's layer lacks a bias, the reference's bias becomes zero, unless `exactly`: then all names must be
+    equal.
     """
     if isinstance(student, InstanceProxy):
         values = reference.named_parameters()
@@ -60,7 +61,7 @@ def transplant(reference: Any, student: CallableProxy, *, exactly: bool = False)
 
 
 def with_parameters_of(student: CallableProxy, reference: CallableProxy) -> CallableProxy:
-    """Return the reference in evaluation mode with the student's parameters; a function unchanged.
+    """Return the reference in evaluation mode, with the student's parameters; return a function unchanged.
 
     Raises Unusable if the names are not the same.
     """
@@ -71,7 +72,7 @@ def with_parameters_of(student: CallableProxy, reference: CallableProxy) -> Call
 
 
 def in_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
-    """Run the check for all cases, then raise the first failure, because later cases distinguish mistakes."""
+    """Run a check on all cases, then raise the first failure, if any. Later cases help the diagnosis."""
     faults: list[Mismatch | StudentFault] = []
     for case in cases:
         try:
@@ -83,7 +84,7 @@ def in_each(cases: Iterable[T], check: Callable[[T], None]) -> None:
 
 
 def in_both_modes(student: CallableProxy) -> Iterator[None]:
-    """Yield in each mode of an instance, first training; once for a function."""
+    """Yield once in training mode and once in evaluation mode of an instance; only once for a function."""
     yield
     if isinstance(student, InstanceProxy):
         student.eval()
@@ -92,7 +93,7 @@ def in_both_modes(student: CallableProxy) -> Iterator[None]:
 
 
 def in_float64(student: CallableProxy) -> CallableProxy:
-    """Return the instance with its parameters in float64; a function unchanged."""
+    """Convert an instance's parameters to float64, and return it; return a function unchanged."""
     return student.to(torch.float64) if isinstance(student, InstanceProxy) else student
 
 
@@ -133,7 +134,7 @@ def assert_right_where_large(
 
 
 def assert_finite(student: StudentProxy, own: CallableProxy, *args: Any, cotangent: torch.Tensor) -> None:
-    """Raise Mismatch if the result or a gradient has NaN or infinite values. cotangent: of the result's shape."""
+    """Raise Mismatch if the result or a gradient has NaN or infinite elements. cotangent: has the result's shape."""
     with student.by_chance() as note:
         seen = own.observe(*args, cotangent=cotangent)
         assert_shapes(seen.value, [cotangent.shape])
@@ -146,7 +147,10 @@ def assert_finite(student: StudentProxy, own: CallableProxy, *args: Any, cotange
 def assert_gradients_arrive(
     student: StudentProxy, own: CallableProxy, x: torch.Tensor, *, layers: Iterable[str], width: int
 ) -> None:
-    """Raise Mismatch unless gradients reach the input and these layers' weights. width: that of the result."""
+    """Raise Mismatch unless gradients reach the input and these layers' weights.
+
+    x: (..., d_in). width: size of the result's last dimension.
+    """
     shape = (*x.shape[:-1], width)
     with student.by_chance() as note:
         seen = own.observe(x, cotangent=torch.ones(shape))
@@ -161,7 +165,7 @@ def assert_gradients_arrive(
 
 
 def assert_proven(found: Any, right: Any, check: Callable[..., None] = assert_close) -> None:
-    """Raise Unproven unless a value that shows a property is the right one, too."""
+    """Raise Unproven unless the value returned by the call of a conditional test is right."""
     try:
         check(found, right, tolerance=_PROOF)
     except Mismatch as wrong:
@@ -171,10 +175,10 @@ def assert_proven(found: Any, right: Any, check: Callable[..., None] = assert_cl
 def assert_returns_right(
     found: Any, student: CallableProxy, reference: CallableProxy, *args: Any, check: Callable[..., None] = assert_close
 ) -> None:
-    """Raise Unproven unless a value that shows a property is what the reference returns for these arguments.
+    """Raise Unproven unless the value returned by the call of a conditional test equals the reference's.
 
-    The parameters are the student's. A student's instance with other parameters than the reference's has no right
-    value; other hidden tests say so.
+    The reference gets the student's parameters. If their names differ, nothing is compared; other hidden tests report
+    that.
     """
     with suppress(StudentFault):
         assert_proven(found, with_parameters_of(student, reference)(*args), check)
@@ -195,7 +199,7 @@ def assert_dtype_kept(student: CallableProxy, reference: CallableProxy, *args: A
 
 
 def in_dtype(args: tuple[Any, ...], dtype: torch.dtype) -> tuple[Any, ...]:
-    """Return arguments with all float tensors, also in lists and tuples, in this dtype."""
+    """Convert all float tensors of arguments, also in lists and tuples, to another dtype."""
 
     def change(one: Any) -> Any:
         return one.to(dtype) if isinstance(one, torch.Tensor) and one.is_floating_point() else one
@@ -302,9 +306,10 @@ def cpu_seconds(call: Callable[[], object]) -> float:
 
 
 def assert_takes_at_most(most: float, measure: Callable[[], float], complaint: str) -> None:
-    """Raise Mismatch if two measurements are above a limit: other work on the machine seldom slows down both.
+    """Raise Mismatch if the code's time, measured twice, exceeds a limit both times. Twice, because machines are busy.
 
-    measure: returns the code's time as a multiple of the reference's. complaint: the message, with a place for it.
+    most: the limit, as a multiple of the reference's time. measure: returns the code's time as this multiple.
+    complaint: the message, with `{}` for the multiple.
     """
     times = measure()
     if times > most and (times := min(times, measure())) > most:

@@ -1,7 +1,7 @@
-"""Caches a hidden test's verdict by the transcript of the student's answers.
+"""Cache a hidden test's verdict by a worker's answers to the test's requests.
 
-A hidden test chooses its next request by the answers so far, and its verdict follows from the answers only. In a class,
-most answers to an exercise are right, and many right and wrong answers are equal to the last bit.
+A hidden test's next request and its verdict depend only on the answers so far. In a class, most students' code is
+right, and the answers of much right and wrong code are equal to the last bit.
 """
 
 from collections.abc import Callable, Hashable
@@ -19,13 +19,13 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 MAX_RESULTS = 16
-"""Cached results of one hidden test; more would cost memory with the size of a class."""
+"""Most cached results of one hidden test, so that memory does not grow with the size of a class."""
 MAX_BYTES, MAX_BYTES_OF_ALL = 2 << 20, 128 << 20
-"""Limits for the answers behind cached results, which results may hold: of one result, and of all in a process."""
+"""Most bytes of the answers on which a cached result depends: for one result, and for all in a process."""
 
 
 class Request(NamedTuple):
-    """An operation as it is sent, without the number of the request."""
+    """An operation as it is sent to a worker, without the number of the request."""
 
     header: dict[str, object]
     payload: bytes
@@ -39,13 +39,13 @@ class Request(NamedTuple):
 
 
 class RemoteBackend(Backend, Protocol):
-    """A backend in another process."""
+    """A backend that executes operations in another process."""
 
     def exchange(self, request: Request) -> Response:
-        """Send a request and return the answer."""
+        """Send a request and return the undecoded answer."""
 
     def read(self, operation: Operation[T], response: Response) -> T:
-        """Return the operation's result by an answer."""
+        """Decode the answer to an operation and return the operation's result."""
 
 
 @dataclass(frozen=True)
@@ -54,25 +54,25 @@ class _Result(Generic[R]):
 
 
 class TranscriptCache(Generic[R]):
-    """Results of hidden tests, by the test and by all answers that it received.
+    """Cache of hidden tests' results, by the test and by all answers that it received.
 
-    Example, for a test that sends one request: the first student's answer is sent to the test, and its verdict is
-    cached. If the next student's code gives the same answer to that request, the test does not run again.
+    Example, for a test with one request: the test runs on the first student's code, and its verdict is cached. The same
+    request is sent to the next student's code. If the answer is the same, the test does not run again.
     """
 
     def __init__(self) -> None:
         self._steps: dict[tuple[Hashable, bytes], Request | _Result[R]] = {}
-        """The next request or the result, by the key of the test and a digest of the answers so far."""
+        """The test's next request, or its result, by the test's key and a digest of the answers so far."""
         self._counts: dict[Hashable, int] = {}
         self._bytes = 0
 
     def find(
         self, key: Hashable, code: RemoteBackend, run: Callable[[Backend], R], *, is_cacheable: Callable[[R], bool]
     ) -> R:
-        """Return the result of `run` with the code, or the cached result if the answers are the same.
+        """Run a hidden test on a student's code and return the result, or the cached one if all answers are the same.
 
-        key: identifies the hidden test and all else that `run` depends on. is_cacheable: whether a result follows from
-        the answers only.
+        key: identifies the test and everything else that its result depends on. run: runs the test on a backend.
+        is_cacheable: returns whether a result depends only on the answers.
         """
         replay, answers = _Replay(code), b""
         step = self._steps.get((key, answers))
@@ -107,7 +107,7 @@ def _extend(answers: bytes, digest: bytes) -> bytes:
 
 
 class _Replay:
-    """The code, asked again from the first request on. Requests that are answered already are not sent twice."""
+    """A wrapper of a student's code that sends requests before the test runs, and then returns these answers to it."""
 
     def __init__(self, code: RemoteBackend) -> None:
         self._code = code
@@ -118,10 +118,10 @@ class _Replay:
         """Bytes of the answers that were read."""
         self.responses: list[Response] = []
         self.transcript: list[tuple[Request, bytes]] | None = []
-        """All requests with the digests of their answers; None once a request had no usual answer."""
+        """All requests with the digests of their answers; None if the result must not be cached."""
 
     def send(self, request: Request) -> bool:
-        """Send a request ahead of `ask`, and return whether an answer came."""
+        """Send a request before the test makes it; return False if this raised an exception."""
         try:
             self.responses.append(self._code.exchange(request))
         except Exception as error:  # raised by the `ask` that needs the answer
@@ -131,12 +131,12 @@ class _Replay:
         return True
 
     def apart(self, spare_memory: int, cpu_seconds: int) -> Backend | None:
-        """Return the code's separate backend. The verdict then depends on more than the answers and is not cached."""
+        """Return the same code in another worker. The verdict then depends on more answers, and is not cached."""
         self.transcript = None
         return separate(self._code, spare_memory, cpu_seconds)
 
     def ask(self, operation: Operation[T]) -> T:
-        """Return the operation's result."""
+        """Execute an operation, or use the answer if it was sent before; return the result."""
         request = Request.of(operation)
         if self._read < len(self._requests) and self._requests[self._read] != request:
             del self._requests[self._read :], self.responses[self._read :]  # a different request than the last time

@@ -1,4 +1,4 @@
-"""Start a grading process: `python -m autograder.grading START`, START being `requests.Start` as JSON."""
+"""Run a grading process: `python -m autograder.grading START`, where START is a `pool.requests.Start` as JSON."""
 
 import gc
 import os
@@ -17,7 +17,7 @@ from .machine import NoDevice, may_be_cuda
 
 
 def main() -> int:
-    """Serve one client on stdin and stdout until it hangs up."""
+    """Answer one client's requests on stdin and stdout until it closes them; return the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the client, which then hangs up
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # only answers go to the client
@@ -44,7 +44,7 @@ def _launched(start: Start) -> Launched:
 
 
 if __name__ == "__main__":
-    gc.disable()  # until torch and the hidden tests are loaded; they stay, and collections would inspect them
+    gc.disable()  # until torch and the hidden tests are loaded, whose objects collections would inspect in vain
     code = main()
     sys.stderr.flush()
-    os._exit(code)  # tearing torch down takes half a second, and nothing is left to do
+    os._exit(code)  # a normal exit would spend half a second on torch's clean-up

@@ -1,4 +1,4 @@
-"""Examine one answer to one exercise: run its hidden tests, record its transcript, and diagnose it."""
+"""Examine one answer to one exercise: run its hidden tests, record the transcript, and diagnose the answer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Finding:
-    """Verdicts of an exercise's hidden tests on one answer."""
+    """The verdicts of an exercise's hidden tests on one answer, its transcript, and the libraries that it called."""
 
     verdicts: list[Verdict]
     transcript: Transcript
@@ -44,28 +44,31 @@ class Finding:
 
     @property
     def has_wrong_values(self) -> bool:
-        """True if a test of values failed, and not only tests of other aspects."""
+        """True if a test of the results' values failed, not only conditional tests."""
         return any(one.outcome == "failed" and not one.test.is_property for one in self.verdicts)
 
     @property
     def lost_aspects(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The aspects whose tests failed and whose line can be searched, each with its details."""
+        """The aspects, with details, that failed tests reported and whose faulty line can be searched for."""
         return [(one.aspect, one.details) for one in self.verdicts if one.details]
 
 
 @dataclass(frozen=True)
 class _TestRun:
-    """One hidden test, run on one answer."""
+    """The results of running one hidden test on one answer."""
 
     verdict: Verdict
     trace: Trace
     library_calls: frozenset[str]
     kinds: Mapping[str, Kind]
-    """By name, whether the notebook defines a function or a class, as far as tests required it by now."""
+    """The kind, function or class, of each name that the tests so far have used."""
 
 
 class Examiner:
-    """Runs hidden tests. It caches verdicts on answers that behave alike, and the behaviour of misconceptions."""
+    """Runs hidden tests and diagnoses answers.
+
+    It caches verdicts for answers that behave alike, and the behaviour of misconceptions.
+    """
 
     def __init__(self, graders: HiddenTests) -> None:
         self._graders = graders
@@ -76,9 +79,9 @@ class Examiner:
         self.misconception_prints = cache(self._misconception_prints)
 
     def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
-        """Return what the exercise's hidden tests find in the code behind a backend.
+        """Run all hidden tests of an exercise on the code behind a backend.
 
-        entry: the known answer that this code is.
+        entry: the known answer, if the code is one.
         """
         runs = list(self._runs(unit, exercise, backend, entry))
         library_calls = {name for run in runs for name in run.library_calls}
@@ -89,14 +92,20 @@ class Examiner:
         return [test.name for test in self._graders[unit][exercise]]
 
     def _requests(self, unit: str, exercise: str, test: str) -> tuple[tuple[Operation[Any], ...], torch.Tensor]:
-        """Return the operations of a hidden test on the solution, and the prints of its results, (operation, 3)."""
+        """Return the operations of a hidden test on the solution, and the fingerprints of their results.
+
+        The fingerprints (see `core.edit_trials`) have the shape (operation, 3).
+        """
         bench = _Remembering(candidate_bench(unit, None))
         list(self.verdicts(unit, exercise, bench, [test]))
         prints = [fingerprint(result) for result in bench.results]
         return tuple(bench.operations), torch.stack(prints) if prints else torch.zeros(0, 3, dtype=torch.float64)
 
     def _misconception_prints(self, unit: str, exercise: str, test: str) -> dict[str, torch.Tensor]:
-        """Return the prints of the misconceptions whose results in a hidden test are wrong, (operation, 3)."""
+        """Return fingerprints of misconceptions' results in a hidden test, (operation, 3), by misconception.
+
+        Misconceptions whose results are all right are left out.
+        """
         operations, right = self.requests(unit, exercise, test)
         prints = {
             name: candidate_bench(unit, entry.anew()).ask(TryEdits(((),), operations))[0]
@@ -106,14 +115,14 @@ class Examiner:
         return {name: one for name, one in prints.items() if not equal_fingerprints(one, right).all()}
 
     def verdicts(self, unit: str, exercise: str, backend: Backend, names: Sequence[str]) -> Iterator[Verdict]:
-        """Yield the verdicts of these hidden tests in their order; the next test runs when the next one is taken."""
+        """Yield the verdicts of the hidden tests `names` in order. Each test runs when its verdict is requested."""
         tests = {test.name: test for test in self._graders[unit][exercise]}
         return (run.verdict for run in self._runs(unit, exercise, backend, None, [tests[name] for name in names]))
 
     def diagnose(self, unit: str, exercise: str, finding: Finding, *, is_exact: bool = False) -> Diagnosis | None:
-        """Return the misconception, or the two, that explain the failed tests; None if none does.
+        """Return the one or two misconceptions that explain an answer's failed tests, or None.
 
-        is_exact: only a misconception that behaves like this in all tests will do.
+        finding: the answer's. is_exact: search only for one misconception that behaves like the answer in all tests.
         """
         if all(_has_passed_or_is_missing(verdict) for verdict in finding.verdicts):
             return None  # a comparison with each misconception would take seconds
@@ -124,13 +133,13 @@ class Examiner:
         return self._diagnose(unit, exercise, finding, is_exact=is_exact or has_one_error)
 
     def failed_tests(self, unit: str, exercise: str, misconception: str) -> frozenset[str]:
-        """Return the hidden tests that a misconception fails."""
+        """Return the names of the hidden tests that a misconception fails."""
         misconceptions, _ = self._known(unit, exercise)
         behaviour = next(one.behaviour for one in misconceptions if one.entry.name == misconception)
         return frozenset(trace.test for trace in behaviour.transcript if trace.outcome == "failed")
 
     def learn(self, unit: str) -> None:
-        """Record the behaviour of a unit's misconceptions, which its first wrong answers would wait for."""
+        """Record the behaviour of a unit's misconceptions now, so that diagnosing the first wrong answer is quick."""
         solutions = content.solutions(unit)
         for exercise in self._graders[unit]:
             bench = _LocalBench({**solutions, exercise: _always_raising(solutions[exercise])}, watch=False)
@@ -144,7 +153,7 @@ class Examiner:
         return diagnose(finding.transcript, misconceptions, pairs, device_tests, advisory_tests, is_exact=is_exact)
 
     def _hunted(self, unit: str) -> dict[str, PackedFunction]:
-        """Return by name the wrong functions of the unit's counterexample exercises, as students have them."""
+        """Return the wrong functions of the unit's counterexample exercises by name, packed as in the release."""
         tests = [test for of_exercise in self._graders[unit].values() for test in of_exercise]
         return {hunt.of: hunt.packed(unit) for test in tests if (hunt := hunt_of(test)) is not None}
 
@@ -152,7 +161,7 @@ class Examiner:
         """Return the exercise's misconceptions, and the search for pairs of them."""
 
         def behaviour(make: Callable[[], catalogue.Candidate]) -> Behaviour:
-            # Made again for each question: the code of thousands of pairs is not stored.
+            # The answer is created again for each question, so that the code of thousands of pairs need not be stored.
             return Behaviour(
                 lambda: self._traces(unit, exercise, make), lambda question: self._answered(unit, make(), question)
             )
@@ -173,7 +182,7 @@ class Examiner:
         return misconceptions, Pairs(solution, misconceptions, combined, moved)
 
     def _traces(self, unit: str, exercise: str, make: Callable[[], catalogue.Candidate]) -> Iterator[Trace]:
-        """Run the hidden tests on a known answer, which is made when the first of them runs."""
+        """Run the hidden tests on a known answer and yield the traces. make: returns the answer; called first."""
         entry = make().anew()
         for run in self._runs(unit, exercise, candidate_bench(unit, entry), entry):
             yield run.trace
@@ -199,7 +208,10 @@ class Examiner:
         entry: catalogue.Candidate | None,
         tests: Sequence[HiddenTest] | None = None,
     ) -> Iterator[_TestRun]:
-        """Run one hidden test after another; after a hang or a crash the rest is not run."""
+        """Run hidden tests one after another and yield the results; after a hang or a crash, the rest is not run.
+
+        tests: by default all of the exercise.
+        """
         right = candidate_bench(unit, None).ask(KindOf(exercise))
         kinds: Mapping[str, Kind] = {}
         is_lost = False
@@ -223,7 +235,7 @@ def _has_passed_or_is_missing(verdict: Verdict) -> bool:
 
 
 def _always_raising(right: Any) -> Any:
-    """Return a function or class like the right one that always raises an exception."""
+    """Return a function, or a subclass of the right class, that raises an exception in every call."""
 
     def raises(*args: Any, **named: Any) -> Any:
         raise RuntimeError
@@ -238,7 +250,11 @@ def _run_test(
     entry: catalogue.Candidate | None,
     backend: Backend,
 ) -> _TestRun:
-    """right: the kind of the solution. known: the kinds of names that were required by earlier tests."""
+    """Run one hidden test on the code behind a backend.
+
+    right: the kind of the exercise's solution, function or class. known: the kinds of names that earlier tests used.
+    entry: the known answer, if the code is one.
+    """
     recording = Recording(backend, entry.name, entry.exercise) if entry else Recording(backend)
     student = StudentProxy(recording, right, known=known)
     verdict = run_test(student, test)
@@ -247,15 +263,16 @@ def _run_test(
 
 
 def _follows_from_the_answers(run: _TestRun) -> bool:
-    """Return whether the same answers give the same verdict.
+    """Return whether a test's verdict would be the same for the same answers, so that it may be cached.
 
-    Code may be lost for lack of time, and a fault of a hidden test is to be reported each time.
+    It may not be cached after a hang or crash, which may be due to lack of time. An error in a hidden test is reported
+    each time.
     """
     return run.verdict.lost is None and run.verdict.outcome != "grader_error"
 
 
 class _Remembering:
-    """A bench that remembers all operations and their results."""
+    """A wrapper of a bench that records all operations and their results."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -263,7 +280,7 @@ class _Remembering:
         self.results: list[Any] = []
 
     def ask(self, operation: Operation[T]) -> T:
-        """Have the bench, which runs the student's code, carry out an operation; return its result."""
+        """Have the bench carry out an operation, record the operation with its result, and return the result."""
         result = self._bench.ask(operation)
         self.operations.append(operation)
         self.results.append(result)
@@ -271,7 +288,7 @@ class _Remembering:
 
 
 class _LocalBench(Bench):
-    """A bench in this process. Its values are those that would arrive from a worker."""
+    """A bench in this process whose results are packed and unpacked, as if they came from a worker."""
 
     def __init__(self, names: Mapping[str, Any], *, watch: bool) -> None:
         super().__init__(names)
@@ -281,8 +298,8 @@ class _LocalBench(Bench):
             observe_functions()
 
     def ask(self, operation: Operation[T]) -> T:
-        """Return the result with packed values and parameters, and with the libraries that the code called."""
-        library_calls.take_recorded()  # the hidden test's own
+        """Execute the operation; return its result, packed and unpacked, with the libraries that the code called."""
+        library_calls.take_recorded()  # drops the hidden test's own calls
         result: Any = super().ask(operation)
         if isinstance(operation, NamedParameters):
             result = decode_parameters(round_trip(result))
@@ -294,9 +311,9 @@ class _LocalBench(Bench):
 
 
 def candidate_bench(unit: str, candidate: catalogue.Candidate | None, *, watch: bool = False) -> Bench:
-    """Return a bench in this process with the solutions, one of them replaced by a candidate.
+    """Return a bench in this process with the unit's solutions, one of them replaced by a candidate.
 
-    watch: observe the libraries that the code calls.
+    watch: True to record the libraries that the code calls.
     """
     names = dict(content.solutions(unit))
     if candidate is not None:

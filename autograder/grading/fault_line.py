@@ -1,4 +1,4 @@
-"""Find the line at which an answer goes wrong, and add it to the report. The line changes no points."""
+"""Find the line at which a wrong answer goes wrong, and add it to the report. This does not change the points."""
 
 import sys
 import traceback
@@ -33,10 +33,10 @@ from .reference_trace import reference_trace
 from .trace_cases import trace_cases
 
 MAX_SECONDS = 10.0
-"""CPU seconds of this process for a submission's lines: a worker sends a graph of any shape."""
+"""Limit for this process's CPU seconds for one submission, because a worker may send traces that are slow to search."""
 
 CODE_FAILURES = (StudentFault, TimedOut, Crashed, OutOfBudget)
-"""Exceptions that a student's code can cause when a backend runs it."""
+"""Exceptions that a backend may raise because of the student's code."""
 
 _reference = cache(lambda unit, exercise, number: reference_trace(unit, trace_cases(unit, exercise)[number]))
 
@@ -49,9 +49,10 @@ def add_fault_lines(
     findings: Mapping[str, Finding],
     at_end: Collection[str] = (),
 ) -> list[ExerciseReport]:
-    """Return the reports, with the faulty line of each exercise that failed, if it is found.
+    """Return the reports, and add the faulty line to that of each failed exercise, if the line is found.
 
-    findings: by exercise. at_end: exercises that were judged in the state at the end of the notebook.
+    code: the submission in the sandbox. findings: by exercise. at_end: exercises that were judged in the state at the
+    notebook's end, not at their check cell.
     """
     wrong = {report.name for report in reports if report.status != "passed"}
     located: dict[str, ExerciseReport] = {}
@@ -69,7 +70,7 @@ def add_fault_lines(
 def _with_fault_line(
     unit: str, report: ExerciseReport, code: SandboxedNotebook, cells: Sequence[CodeCell], finding: Finding
 ) -> ExerciseReport:
-    """cells: those that define the exercise."""
+    """Return the report with the faulty line, if it is found. cells: those that define the exercise."""
     texts = {CELL_PREFIX + cell.name: cell.source.splitlines() for cell in cells}
 
     def source(file: str) -> list[str]:
@@ -92,10 +93,10 @@ def _with_fault_line(
 
 
 def fault_line(unit: str, exercise: str, backend: Backend, source: Source) -> FaultLocation | None:
-    """Return the line at which the values of an answer go wrong; None if it is not found.
+    """Return the line at which the values of an answer become wrong; None if it is not found.
 
-    source: gives the lines of a file that defines the exercise, and no lines of any other file. Raises what the backend
-    raises.
+    source: returns the lines of a file if it defines the exercise, otherwise an empty list. Exceptions of the backend
+    are passed on.
     """
     for number, case in enumerate(trace_cases(unit, exercise)):
         right = _reference(unit, exercise, number)
@@ -114,9 +115,9 @@ def fault_line(unit: str, exercise: str, backend: Backend, source: Source) -> Fa
 def line_of_aspect(
     unit: str, exercise: str, backend: Backend, source: Source, aspects: Iterable[tuple[str, Sequence[str]]]
 ) -> FaultLocation | None:
-    """Return the line at which the answer loses one of these aspects; None if it is not found.
+    """Return the line at which an answer loses an aspect, such as a gradient or a dtype; None if it is not found.
 
-    aspects: each with its details, as in `core.comparison.Mismatch`.
+    source: as in `fault_line`. aspects: each with its details, as in `core.comparison.Mismatch`.
     """
     for aspect, details in aspects:
         for case in trace_cases(unit, exercise):
@@ -131,13 +132,13 @@ def line_of_aspect(
 
 
 def _lost(sent: str) -> LostAspect | None:
-    """Read a worker's answer, which a student can forge."""
+    """Parse a worker's answer to FindLostAspect; None if no line is found. A student can forge the answer."""
     line, how, file = [*sent.split(" ", 2), "", ""][:3]
     return LostAspect(file, int(line), how) if line.isdecimal() and len(line) < 6 and how in WAYS else None
 
 
 def _trace(backend: Backend, case: TraceCase, replaced: Mapping[int, torch.Tensor]) -> Run:
-    """Run the answer on a case, with these of its tensors replaced, and read the trace."""
+    """Run an answer on a trace case and return its trace. replaced: new values of its tensors, by their number."""
     call = case.exercise, Arguments(case.arguments), case.built, case.parameters, case.through
     values = tuple(tensor.float() for tensor in replaced.values())
     return decode_trace(backend.ask(TraceRun(*call, tuple(replaced), values)))

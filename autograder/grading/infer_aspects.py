@@ -1,7 +1,7 @@
-"""Infer which aspects of an answer a hidden test inspects, by altering the solution's results.
+"""Infer the aspects of an answer (values, gradients, dtype, ...) that a hidden test inspects.
 
-If the test passes although an aspect was altered, it does not inspect that aspect. So a hidden test need not declare
-its aspects, and the released example inspects the same ones as the hidden test.
+The test is run on the solution with altered results. If it still passes after an aspect was altered, it does not
+inspect that aspect. So a hidden test need not declare its aspects, and the released example inspects the same ones.
 """
 
 from collections.abc import Callable
@@ -22,16 +22,19 @@ from ..graders.backend import Backend
 
 T = TypeVar("T")
 Change = Callable[[Operation[Any], Any], Any]
-"""Alters the result of an operation."""
+"""A function that returns an operation's result in altered form, given the operation and the result."""
 Runs = Callable[[Callable[[Backend], Backend]], None]
-"""Runs a hidden test on the solution behind another backend; raises what the test finds."""
+"""A function that runs a hidden test on the solution, and raises what the test raises.
+
+Its argument is a function that wraps the solution's backend.
+"""
 
 BIASES = "biases"
-"""The value of the aspect `gradients` if the test inspects only those of biases."""
+"""Value of the aspect `gradients` if a test inspects only the gradients of biases."""
 ONLY = "only"
-"""The positions of the inspected results of each call, if a test does not inspect all of several."""
+"""Key for the positions of the inspected results, if each call has several and a test does not inspect all."""
 ATTRIBUTES = "attributes"
-"""Present if a test inspects attributes that it reads, and no result of a call."""
+"""Key that is present if a test inspects attributes of instances, and no result of a call."""
 _MOST_EXPENSIVE = Cost(1 << 62, *(Maximum(1 << 62),) * 3)
 _UNCOUNTABLE = Cost(uncounted=Maximum(1, OPERATOR))
 _ERRORS = ("ValueError", "AssertionError", "KeyError", "TypeError", "IndexError", "RuntimeError", "NotImplementedError")
@@ -39,7 +42,7 @@ _OTHER_DTYPE = {torch.float32: torch.float64, torch.float64: torch.float32, torc
 
 
 class _Altered:
-    """A backend whose results are altered, or whose exceptions are of another type."""
+    """A backend that alters the results of another one, and the type of its exceptions."""
 
     def __init__(self, backend: Backend, change: Change, error: str) -> None:
         self._backend = backend
@@ -57,24 +60,24 @@ class _Altered:
 
 
 def fails(run: Runs, change: Change, error: str = "") -> bool:
-    """Return whether the hidden test fails for the solution with this change.
+    """Return whether a hidden test fails on the solution if its results are altered by `change`.
 
-    error: the type that replaces that of each exception.
+    error: also replace the type of each exception by this one, unless it is empty.
     """
     try:
         run(lambda backend: _Altered(backend, change, error))
     except Unproven:
-        return False  # the values are other hidden tests' concern, unless all of those pass
+        return False  # the values are inspected by other hidden tests
     except (Mismatch, StudentFault):
         return True
     return False
 
 
 def infer_aspects(run: Runs, calls: int, results: int = 1, *, reads: bool = False) -> dict[str, Any]:
-    """Return the aspects that a hidden test inspects, each with its details.
+    """Return the aspects that a hidden test inspects, each with its details or True.
 
-    calls: the number of calls it makes. results: the number of results of each call, 1 if calls differ in it. reads:
-    true if some of the calls only read an attribute.
+    calls: number of calls that the test makes. results: number of results of each call; 1 if it differs between calls.
+    reads: True if some of the calls only read an attribute.
     """
     aspects: dict[str, Any] = {}
     if fails(run, _moved_values(1.0)):
@@ -106,18 +109,18 @@ def infer_aspects(run: Runs, calls: int, results: int = 1, *, reads: bool = Fals
 
 
 def accepted_errors(run: Runs) -> list[str]:
-    """Return the types of exceptions with which a call may refuse its arguments."""
+    """Return the names of the exception types with which, by a hidden test, a call may reject its arguments."""
     return [error for error in _ERRORS if not fails(run, lambda operation, result: result, error)]
 
 
 def tolerance_of(call: Call) -> float:
-    """Return the tolerance for results of a call, which depends on the dtype of its arguments."""
+    """Return the tolerance for the results of a call, by the dtype of its arguments."""
     floats = (arg.dtype for arg in tensors_in(call.arguments.positional) if arg.is_floating_point())
     return TOLERANCE[next(floats, torch.float32)]
 
 
 def _closeness(run: Runs) -> float | None:
-    """Return the tolerance of a test; None if that is the tolerance of its arguments' dtype."""
+    """Return the tolerance with which a test compares values; None if it is `tolerance_of` each call."""
     if fails(run, _moved_values(2.0, in_tolerances=True)):
         return None
     closest = (close for close in (TOLERANCE[torch.float32], GOLDEN) if fails(run, _moved_values(5 * close)))
@@ -125,7 +128,10 @@ def _closeness(run: Runs) -> float | None:
 
 
 def _moved_values(amount: float, *, in_tolerances: bool = False, of_reads: bool = True) -> Change:
-    """in_tolerances: amount is a multiple of each call's tolerance. of_reads: move values of attributes, too."""
+    """Return a change that moves all values of results by an amount.
+
+    in_tolerances: the amount is a multiple of each call's tolerance. of_reads: also move the values of attributes.
+    """
 
     def change(operation: Operation[Any], result: Any) -> Any:
         if not isinstance(operation, Call) or (isinstance(operation, Read) and not of_reads):

@@ -1,7 +1,7 @@
-"""Inverses of the catalogue's edits: a misconception is an edit of right code, its inverse repairs it.
+"""Inverse edits: a misconception in the catalogue is an edit of right code, and the inverse edit repairs wrong code.
 
-Example: the edit `d_k**0.5 -> d_k` turns `scores / d_k**0.5` into `scores / d_k`. Its pattern is `a / b`, where `a` and
-`b` stand for any expressions, and the inverse turns `x / keys.shape[-1]` into `x / keys.shape[-1] ** 0.5`.
+Example: the edit `d_k**0.5 -> d_k` turns `scores / d_k**0.5` into `scores / d_k`. The inverse has the pattern `a / b`,
+which matches any quotient, and turns a student's `x / keys.shape[-1]` into `x / keys.shape[-1] ** 0.5`.
 """
 
 import ast
@@ -13,13 +13,13 @@ from .. import catalogue
 from ..tracing.definitions import ATOMS, FIXED, CodeView, Definition, Edit, is_size, is_variable
 
 MOST_MATCHES = 12
-"""Places at which one pattern is tried."""
+"""Most places of an answer at which one pattern is tried."""
 RANK = 1
 
 
 @dataclass(frozen=True)
 class Inverse:
-    """The pattern of a misconception's wrong expression, and the right expression."""
+    """The inverse of a misconception: the pattern of its wrong expression, and the right expression."""
 
     misconception: str
     wrong: ast.expr
@@ -27,7 +27,7 @@ class Inverse:
 
 
 def inverses(misconceptions: Iterable[catalogue.Candidate]) -> list[Inverse]:
-    """Return the inverse of each misconception that changes one expression; others have none."""
+    """Return the inverses of those misconceptions that change a single expression."""
     found: list[Inverse] = []
     for one in misconceptions:
         if not isinstance(one.code, catalogue.Code) or not one.code.edits:
@@ -44,7 +44,7 @@ def inverses(misconceptions: Iterable[catalogue.Candidate]) -> list[Inverse]:
 
 
 def inverse_edits(definition: Definition, known: Iterable[Inverse]) -> list[Edit]:
-    """Return the edits of a definition by these inverses; equal edits are joined."""
+    """Return the edits that the inverses allow in a student's definition; each edit is returned once."""
     view = CodeView(definition)
     places = [node for node in view.expressions if not _is_slice(node)]
     names: dict[tuple[int, int, str], set[str]] = {}
@@ -61,7 +61,7 @@ def inverse_edits(definition: Definition, known: Iterable[Inverse]) -> list[Edit
 
 
 def _text(new: ast.expr, place: ast.expr, view: CodeView) -> str:
-    """Return the text of an expression for a place; empty if it is not valid there, as a slice outside an index."""
+    """Return the text of a new expression for a place, in parentheses if it needs them; empty if it is not valid."""
     text = ast.unparse(new)
     try:
         parsed = ast.parse(text, mode="eval").body
@@ -76,9 +76,9 @@ def _is_slice(node: ast.AST) -> bool:
 
 
 def _changes(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.expr] | None]:
-    """Yield the smallest expressions that differ, each with what it should be; None for any other difference.
+    """Yield each smallest wrong expression with the right one; None for a difference outside expressions.
 
-    A name, number or size is no pattern, so that the expression around it is taken.
+    If only a name, number or size differs, the expression around it is taken, because a name would be no pattern.
     """
     if ast.dump(wrong) == ast.dump(right):
         return
@@ -94,12 +94,12 @@ def _changes(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.exp
 
 
 def _is_small(node: ast.expr) -> bool:
-    """Return whether a pattern would match too much: a variable, a number, or a size of a tensor."""
+    """Return whether an expression would match too much as a pattern: a name, a number, or a size of a tensor."""
     return isinstance(node, ast.Name | ast.Constant | ast.Attribute) or is_size(node)
 
 
 def _children(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST] | None]:
-    """Yield the fields of two nodes that differ, lists element by element; None for a field without nodes."""
+    """Yield the pairs of child nodes that differ between two nodes; None for a difference in any other field."""
     for name in wrong._fields:
         a, b = getattr(wrong, name, None), getattr(right, name, None)
         if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
@@ -117,7 +117,7 @@ def _children(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST
 
 
 def _wildcard(node: object) -> str:
-    """Return the name of a variable in a pattern, for which any expression may stand; empty for other nodes."""
+    """Return the name of a variable in a pattern, which matches any expression; empty for other nodes."""
     return ast.unparse(node) if isinstance(node, ast.expr) and is_variable(node) else ""
 
 
@@ -143,7 +143,7 @@ def _matches(pattern: object, node: object, bound: dict[str, ast.expr]) -> bool:
 
 
 def _filled(right: ast.expr, bound: dict[str, ast.expr]) -> ast.expr:
-    """Return the right expression with the student's expressions for the variables."""
+    """Return the right expression with its variables replaced by the student's expressions in `bound`."""
 
     class Filling(ast.NodeTransformer):
         def generic_visit(self, node: ast.AST) -> ast.AST:

@@ -1,6 +1,6 @@
-"""Use the machine: choose the device that exercises are computed on, and work on all processors.
+"""Choose the device (CPU or GPU) that exercises are computed on, and run a function on all processors in parallel.
 
-The imports that take long are made in the functions: a grading process starts its sandbox before them.
+Slow imports are in the functions, so that a grading process can start its sandbox before them.
 """
 
 import os
@@ -16,18 +16,18 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _tasks: list[Callable[[int], object]] = []
-"""The work of the forked processes. They inherit it, because not all that it needs can be pickled."""
+"""The function that forked processes run. They inherit it, because it may need objects that cannot be pickled."""
 _NO_CUDA = "There is no CUDA device here. Use --device cpu, or auto to take one where it is."
 
 
 class NoDevice(Exception):
-    """The requested device is not available; `str()` says what to do."""
+    """Raised if the requested device is not available; `str()` says what to do."""
 
 
 def may_be_cuda(device: Device) -> bool:
-    """Return whether the sandbox needs the GPU's device files, without importing torch.
+    """Return whether workers may need a GPU, for which the sandbox must allow device files. Does not import torch.
 
-    Raises NoDevice if the installed torch cannot use a GPU that is required.
+    Raises NoDevice if a GPU is required and the installed torch cannot use one.
     """
     if device == "auto":
         return Path("/dev/nvidiactl").exists() and not _is_torch_of_the_cpu()
@@ -37,7 +37,7 @@ def may_be_cuda(device: Device) -> bool:
 
 
 def choose_device(device: Device) -> str:
-    """Return the requested device, or the best one for `auto`. Raises NoDevice."""
+    """Return the device to compute on, `cpu` or `cuda`; for `auto`, `cuda` if it is available. Raises NoDevice."""
     import torch
 
     cuda = torch.cuda.is_available()
@@ -53,11 +53,11 @@ def _is_torch_of_the_cpu() -> bool:
 
 
 class ProcessLost(Exception):
-    """A forked process was ended from outside, for example by the system when memory ran out."""
+    """Raised if a forked process was ended from outside, for example by the system because memory ran out."""
 
 
 def parallel_map(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """Return the function's result for each item, in their order. The first items are started first.
+    """Apply a function to all items in forked processes, the first items first; return the results in their order.
 
     Raises what the function raises, and ProcessLost.
     """
@@ -84,7 +84,7 @@ def _task(number: int) -> Any:
 
 
 def _processors() -> int:
-    """Return 1 where a forked process cannot compute gradients, because torch has started threads for a GPU."""
+    """Return the number of processes to fork; 1 if forks cannot compute gradients, as on a machine with a GPU."""
     import torch
 
     if sys.platform != "linux" or torch.cuda.is_available():

@@ -1,4 +1,4 @@
-"""Tell the student what grading did with the notebook, and keep the paths of this machine out of the report."""
+"""Messages in a report, on missing answers and on changes by grading; and removal of this machine's paths."""
 
 import re
 import sys
@@ -22,11 +22,14 @@ _CALLS, _MAGICS = {"breakpoint", "set_trace"}, re.compile(r"^[ \t]*%%?(?:debug|p
 _STUB_RAISED = re.compile(
     re.escape(NOT_WRITTEN) + r" `(?P<cell>[^`]+)` yet: its line (?P<line>\d+) raises NotImplementedError\."
 )
-"""The message of `Raised` on an exception that a stub raises: it has the place, but not what else the cell holds."""
+"""Matches the message of `Raised` on a stub's NotImplementedError."""
 
 
 def about_stubs(message: str, cells: Sequence[CodeCell]) -> str:
-    """Return the message; `NOT_WRITTEN` stays in it only for cells whose stub is untouched."""
+    """Correct a message that an exercise is not written yet, if its cell is no longer an unchanged stub.
+
+    Other messages are returned unchanged. cells: the submission's.
+    """
     if NOT_WRITTEN not in message:
         return message
     stubs = {cell.name for cell in cells if cell.is_stub}
@@ -43,7 +46,7 @@ def about_stubs(message: str, cells: Sequence[CodeCell]) -> str:
 
 
 def why_missing(exercise: str, notebook: RawNotebook, unit: Unit, cells: Sequence[CodeCell]) -> str:
-    """Return the message on an exercise whose name is not defined. cells: those that were run."""
+    """Return a message that says why an exercise's name is not defined. cells: those that were run."""
     own = [cell for cell in cells if cell.exercise == exercise or cell.defines(exercise)]
     reason = _reason_in_cell(own[-1], exercise) if own else _reason_elsewhere(exercise, notebook, unit)
     return f"{Missing(exercise)} {reason}"
@@ -66,7 +69,7 @@ def _reason_in_cell(cell: CodeCell, exercise: str) -> str:
 
 
 def _reason_elsewhere(exercise: str, notebook: RawNotebook, unit: Unit) -> str:
-    """Look for the definition outside of the cells that were run."""
+    """Return the reason why an exercise is not defined in the cells that were run."""
     definition = re.compile(rf"^[ \t]*(?:async def|def|class)[ \t]+{re.escape(exercise)}\b", re.M)
     for cell, likeness in zip(notebook.cells, likenesses(notebook, unit), strict=True):
         has_it = cell.grade_id == exercise or definition.search(cell.text[:MAX_CHARACTERS])
@@ -78,9 +81,9 @@ def _reason_elsewhere(exercise: str, notebook: RawNotebook, unit: Unit) -> str:
 
 
 def notes(unit: Unit, cells: Sequence[CodeCell]) -> str:
-    """Describe what grading did otherwise than Jupyter; empty if nothing. cells: those that were run.
+    """Return a message on restored locked cells and ignored breakpoints; empty if there were none.
 
-    Grading restores locked cells and ignores breakpoints.
+    cells: those that were run.
     """
     return joined(*_on_additions(unit, cells), _on_changes(cells), _on_breakpoints(cells))
 
@@ -121,7 +124,7 @@ def _locked_cells(names: Iterable[str]) -> str:
 
 
 def _cells(names: Sequence[str]) -> str:
-    """Return "cells `a` and `b`", with at most five names."""
+    """Return a list of cells in words, such as "cells `a` and `b`", with at most five names."""
     listed = [f"`{name}`" for name in names[:_MOST_NAMED]]
     if len(names) > _MOST_NAMED:
         listed.append(f"{len(names) - _MOST_NAMED} more")
@@ -134,11 +137,11 @@ _USUAL = (
     "usr|Users|var|Volumes"
 )
 _TOP = "|".join([_USUAL, *(re.escape(place.name) for place in Path("/").iterdir())])
-"""The first folders of paths, on this machine and on others."""
+"""Pattern of the usual top-level folders of absolute paths, on this machine and on others."""
 
 
 def _home() -> Path:
-    """Return the home directory; `/` for a user without one, as in a container."""
+    """Return the user's home directory; `/` for a user without one, as in some containers."""
     try:
         return Path.home()
     except RuntimeError:
@@ -175,27 +178,27 @@ _MOST_PRINTED = 200_000  # characters, by all cells together
 
 
 def without_folders(text: str) -> str:
-    """Return the text with `…/` instead of the folders of each absolute path."""
+    """Return a text in which the folders of each absolute path are replaced by `…/`."""
     return _FOLDERS.sub("…/", text)
 
 
 def readable(message: str) -> str:
-    """Return a message without the folders of absolute paths, and of bounded length."""
+    """Return a message in printable characters, truncated, and without the folders of absolute paths."""
     try:
         return without_folders(printable_lines(message[:_LONGEST_MESSAGE].expandtabs()))
-    except Exception:  # a fault of ours costs only the message
+    except Exception:  # after an error in the autograder, only the message is missing
         traceback.print_exc()
         return ""
 
 
 def with_messages(report: ExerciseReport, change: Callable[[str], str]) -> ExerciseReport:
-    """Return the report with all its messages changed."""
+    """Return the report on an exercise with `change` applied to each of its messages."""
     tests = [replace(test, message=change(test.message)) for test in report.tests]
     return replace(report, message=change(report.message), note=change(report.note), tests=tests)
 
 
 def readable_cells(reports: Sequence[CellReport]) -> list[CellReport]:
-    """Return the reports on cells with readable messages, and with printed text up to a limit for all of them."""
+    """Return the reports on cells with `readable` messages, and with the printed texts truncated to a total limit."""
     characters_left, readable_reports = _MOST_PRINTED, []
     for report in reports:
         printed = without_folders(report.printed[: max(characters_left, 0)])

@@ -1,7 +1,7 @@
 """Make the examples of the student check: the operations of each hidden test, with the solution's results.
 
-Each hidden test is run on the solutions with a recorder in between. A public test is recorded with its own inputs, any
-other test with released ones (`released_steps`).
+Each hidden test is run on the solutions while its operations are recorded. A public test is recorded with its own
+inputs, any other test with inputs drawn for the release (`released_steps`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,9 +33,9 @@ _DIGITS = 4
 
 
 def examples_of(unit: str, tests: Sequence[HiddenTest]) -> dict[str, Any]:
-    """Return the examples of an exercise, the tests without an example, and the libraries that it forbids.
+    """Return an exercise's data for the student check: examples, tests without an example, forbidden libraries.
 
-    Raises NotReleasable and SolutionFails.
+    tests: the exercise's hidden tests. Raises NotReleasable and SolutionFails.
     """
     examples = [(test, example(unit, test)) for test in tests]
     return {
@@ -46,9 +46,12 @@ def examples_of(unit: str, tests: Sequence[HiddenTest]) -> dict[str, Any]:
 
 
 def example(unit: str, test: HiddenTest) -> dict[str, Any] | None:
-    """Return a test's statement, weight, aspects and steps; None if it cannot be released."""
+    """Return the example of a hidden test: its statement, weight, aspects and steps; None if it cannot be released.
+
+    Raises NotReleasable and SolutionFails.
+    """
     about = _about(test)
-    if (hunt := hunt_of(test)) is not None:  # there is no known result to inspect
+    if (hunt := hunt_of(test)) is not None:  # the answer to a bug hunt has no single right result
         step = {"operation": "call", "name": test.exercise, "hunt": hunt.released(unit)}
         return {**about, "looks_at": ["hunt"], "steps": [step]}
     steps_instead, tests_instead = _instead()
@@ -84,7 +87,10 @@ def example(unit: str, test: HiddenTest) -> dict[str, Any] | None:
 
 
 def _instead() -> tuple[Mapping[tuple[str, str], Any], Mapping[tuple[str, str], Callable[..., None]]]:
-    """Return the steps, and the tests, that the course releases instead of tests that cannot be released."""
+    """Return the steps and the tests that the course defines as substitutes for tests that cannot be released.
+
+    Both are keyed by exercise and test name.
+    """
     if not (content.place(content.HIDDEN) / f"{INSTEAD}.py").is_file():
         return {}, {}
     module = content.module(f"{content.HIDDEN}.{INSTEAD}")
@@ -92,9 +98,9 @@ def _instead() -> tuple[Mapping[tuple[str, str], Any], Mapping[tuple[str, str], 
 
 
 def _with_right_sums(unit: str, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add the shape and sums of the solution's result to the steps that compare a module's result in evaluation.
+    """Add the shape and sums of the solution's result to steps that compare a module's result in evaluation mode.
 
-    The student check can then tell a wrong result from wrong dropout.
+    With these, the student check can distinguish a wrong result from wrong dropout.
     """
     solution = example_steps.StepRunner(content.solutions(unit))
     completed: list[dict[str, Any]] = []
@@ -112,17 +118,17 @@ def _with_right_sums(unit: str, steps: list[dict[str, Any]]) -> list[dict[str, A
 
 
 def _about(test: HiddenTest) -> dict[str, Any]:
-    """Return the statement and weight of a hidden test, and by which rules it earns points."""
+    """Return the statement and weight of a hidden test, and the special rules by which it earns points."""
     rules = (("property", test.is_property), ("essential", test.is_essential))
     about = {"statement": test.statement, "weight": test.points, "public": test.is_public}
     return about | {rule: True for rule, applies in rules if applies}
 
 
 class _Recorder:
-    """A backend with the solutions that records operations, with their results in float64."""
+    """A backend that runs operations on the solutions, and records them with their results in float64."""
 
     def __init__(self, unit: str, other_seeds: int, *, has_biases: bool) -> None:
-        """has_biases: false to hide the biases of instances from the hidden test, which then expects none."""
+        """other_seeds: added to each seed. has_biases: False to hide instances' biases from the hidden test."""
         self._backend = candidate_bench(unit, None)
         self._exact = Float64Backend(candidate_bench(unit, None))
         self._other_seeds = other_seeds
@@ -148,7 +154,7 @@ class _Recorder:
 
 
 class _Runs:
-    """Run one hidden test on the solutions, with released inputs."""
+    """Runs one hidden test on the solutions, with inputs that may be released."""
 
     def __init__(self, unit: str, test: HiddenTest) -> None:
         self._unit = unit
@@ -159,7 +165,10 @@ class _Runs:
         self.inputs = SeededInputs(f"{self._unit} {self._test.exercise} {self._test.name}")
 
     def __call__(self, between: Callable[[Backend], Backend]) -> None:
-        """Run the test on the solutions behind another backend. They compute in the dtypes of their arguments."""
+        """Run the test on the solutions, which compute in the dtypes of their arguments; raises what the test raises.
+
+        between: wraps the solutions' backend.
+        """
         self._run(StudentProxy(between(candidate_bench(self._unit, None))))
 
     def _run(self, student: StudentProxy) -> None:
@@ -171,7 +180,10 @@ class _Runs:
         self._test.run(student, SeededReference(solutions, self.inputs), SeededCases(self.inputs))
 
     def recorded(self, other_seeds: int = 0, *, has_biases: bool = True) -> list[Answered]:
-        """Return the operations of the hidden test, answered in float64; without biases if the answer lacks them."""
+        """Return the operations of the hidden test with the solution's results in float64; raises SolutionFails.
+
+        other_seeds, has_biases: see `_Recorder`.
+        """
         recorder = _Recorder(self._unit, other_seeds, has_biases=has_biases)
         try:
             self._run(StudentProxy(recorder))
@@ -181,7 +193,7 @@ class _Runs:
         return recorder.answered
 
     def depends_on_chance(self, answered: list[Answered]) -> bool:
-        """Return whether other seeds give other results."""
+        """Return whether the results depend on the random seeds. answered: the result of `recorded()`."""
         if self._test.is_public:
             return False
         pairs = zip(answered, self.recorded(other_seeds=1), strict=True)
@@ -192,7 +204,7 @@ class _Runs:
         )
 
     def shows_a_hidden_case(self, answered: list[Answered]) -> bool:
-        """Return whether the test has tensors or strings of its own as arguments, which would be released."""
+        """Return whether a hidden test contains its tensors or strings as constants, which would be released."""
         if self._test.is_public or "rng" in self._test.arguments:
             return False
         calls = [one.operation for one in answered if isinstance(one.operation, Call)]
@@ -207,7 +219,7 @@ def _dtype_of(result: Any) -> str:
 
 
 def _number_of_results(calls: Sequence[Answered]) -> int:
-    """Return the number of results of each call; 1 if calls differ in it."""
+    """Return the number of results of each call; 1 if it differs between the calls."""
     values = [getattr(one.result, "value", None) for one in calls]
     numbers = {len(value) if isinstance(value, tuple | list) else 1 for value in values}
     return numbers.pop() if len(numbers) == 1 else 1

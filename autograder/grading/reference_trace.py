@@ -1,8 +1,8 @@
-"""Find the tensors that are right on a trace case, and write them down for the student check.
+"""Reference traces: find the tensors that are right on a trace case, and encode them for the release.
 
-Right are all tensors of the solution and of the alternative solutions. The solution's own variables name its steps. The
-student check finds a faulty line without a solution: the release holds these tensors as numbers, and no code.
-`tracing.reference` reads them.
+All tensors that the solution and the alternative solutions compute are right. The names of the solution's variables
+name its steps. With a reference trace, the student check finds a faulty line without a solution: the release contains
+only the tensors' numbers, which `tracing.reference` reads, and no code.
 """
 
 import base64
@@ -40,21 +40,21 @@ from .released_steps import as_json
 from .trace_cases import trace_cases
 
 _CLOSE = 2e-6
-"""Largest relative error of a written tensor: a tenth of the tolerance for an answer's tensors."""
+"""Largest relative error of an encoded tensor: a tenth of the tolerance for an answer's tensors."""
 _DIGITS = 5e-5
-"""Largest relative error of a packed element: students see four digits."""
+"""Largest relative error of a packed element, of which students see four digits."""
 _EQUAL = 1e-7
-"""Two tensors this near to each other are the same tensor, computed in two ways."""
+"""Largest relative difference of two tensors that count as the same tensor, computed in two ways."""
 _HUGE = 1e6
 
 Written = dict[str, Any]
 
 
 def reference_trace(unit: str, case: TraceCase, *, without: str = "") -> Reference | None:
-    """Return the tensors that are right on a case, from the solution and the alternative solutions.
+    """Return the tensors that are right on a trace case, from the solution and the alternative solutions.
 
-    without: the name of an alternative solution to leave out. None for a silent case, or if the solution makes no
-    tensors.
+    without: name of an alternative solution to leave out. Return None if the case is silent (see `trace_cases`), or if
+    the solution fails or returns no tensors.
     """
     if case.is_silent:
         return None
@@ -69,7 +69,7 @@ def reference_trace(unit: str, case: TraceCase, *, without: str = "") -> Referen
             rights += [RightTensor(made.values, made.operator) for made in _tensors_of(answer.answer, case)]
     rights = without_duplicates([*rights, *_softmax_by_hand(run.made), *_joined(result)])
     given = input_tensors(case)
-    # Inputs come first, so that copies of them do not replace them.
+    # Inputs come first, so that copies of inputs are dropped as duplicates.
     rights = [*(RightTensor(one, "given") for one in given), *rights]
     before = find_ancestors(run.made)
     everything = without_duplicates([*rights, *slices_of(rights)])
@@ -86,14 +86,14 @@ def _call_in_float64(answer: Any, case: TraceCase) -> Callable[[], Any]:
 
 
 def _tensors_of(answer: Any, case: TraceCase) -> list[TracedTensor]:
-    """Return the tensors that an alternative solution makes."""
+    """Return the tensors that an alternative solution computes on a case; empty if it fails."""
     file = inspect.getsourcefile(inspect.unwrap(answer)) or ""
     run = trace_run(_call_in_float64(answer, case), RunTracer(lambda name: name == file, {}))
     return [] if run.error is not None else run.made
 
 
 def _trace_solution(solution: Any, case: TraceCase) -> tuple[Run, dict[int, str]]:
-    """Return the solution's trace, and the names of its variables by the number of their tensor."""
+    """Return the solution's trace, and its variables' names by the number of the tensor that the variable holds."""
     file = inspect.getsourcefile(solution) or ""
     watch, names = RunTracer(lambda name: name == file, {}), dict[int, str]()
 
@@ -114,7 +114,10 @@ def _trace_solution(solution: Any, case: TraceCase) -> tuple[Run, dict[int, str]
 
 
 def _inputs(own: list[RightTensor], made: Sequence[TracedTensor], stored: list[RightTensor]) -> dict[int, list[int]]:
-    """Return the stored inputs of each tensor, without masks and single elements."""
+    """Return, for each tensor of the solution, the numbers of the stored tensors that it is computed from.
+
+    Masks and tensors of one element are left out.
+    """
     numbers = {right.number for right in stored}
     return {
         number: [n for n in one.inputs if n in numbers and own[n].values.numel() > 1 and not is_mask(own[n].values)]
@@ -123,7 +126,7 @@ def _inputs(own: list[RightTensor], made: Sequence[TracedTensor], stored: list[R
 
 
 def _softmax_by_hand(made: Sequence[TracedTensor]) -> list[RightTensor]:
-    """Return the tensors from which a softmax is made if it is written out."""
+    """Return the intermediate tensors of each softmax in a trace, as if it were computed by hand."""
     rights: list[RightTensor] = []
     for one in made:
         if one.operator != "_softmax" or not one.inputs:
@@ -140,7 +143,10 @@ def _softmax_by_hand(made: Sequence[TracedTensor]) -> list[RightTensor]:
 
 
 def _joined(result: list[torch.Tensor]) -> list[RightTensor]:
-    """Return several results as one tensor: queries, keys and values are often split from one product."""
+    """Return several results concatenated into one tensor, from which an answer may have split them.
+
+    Example: queries, keys and values. Empty if the results cannot be concatenated.
+    """
     leading = {one.shape[:-1] for one in result}
     return (
         [RightTensor(torch.cat(result, dim=-1), "cat")]
@@ -152,7 +158,11 @@ def _joined(result: list[torch.Tensor]) -> list[RightTensor]:
 def _scaled_early(
     own: list[RightTensor], given: list[torch.Tensor], before: dict[int, frozenset[int]]
 ) -> list[torch.Tensor]:
-    """Return the inputs of tensors that the solution scales, scaled already by the same factor or by its root."""
+    """Return tensors that an answer may scale earlier than the solution does.
+
+    These are the inputs of a tensor that the solution scales, multiplied by the same factor or by its root. given: the
+    case's input tensors. before: by tensor number, the numbers of its ancestors.
+    """
     scaled: list[torch.Tensor] = []
     for number, one in enumerate(own):
         for earlier in before[number]:
@@ -170,7 +180,7 @@ def _scaled_early(
 
 
 def _constant_factor(one: torch.Tensor, other: torch.Tensor) -> float | None:
-    """Return the factor by which a tensor was multiplied to make the other; None if it was not."""
+    """Return the constant factor between two tensors, other / one; None if there is no such factor."""
     if one.shape != other.shape or one.numel() < 2 or bool((one == one.flatten()[0]).all()):
         return None
     finite = one.isfinite() & (one != 0)
@@ -181,7 +191,7 @@ def _constant_factor(one: torch.Tensor, other: torch.Tensor) -> float | None:
 
 
 def written_traces(unit: str, exercise: str) -> Written:
-    """Return the trace cases of an exercise as JSON, each with its reference trace. An exercise may have no case."""
+    """Return the trace cases of an exercise with their reference traces, as JSON for the release."""
     traces = [(case, reference_trace(unit, case)) for case in trace_cases(unit, exercise)]
     operators = sorted({right.operator for _, trace in traces if trace for right in trace.tensors})
     cases = [_Writer(trace, operators).case() if trace else {**_call(case), "silent": True} for case, trace in traces]
@@ -201,10 +211,10 @@ def _call(case: TraceCase) -> Written:
 
 
 class _Writer:
-    """Write one case down.
+    """Encodes one trace case and its reference trace as JSON.
 
-    Each tensor is read back at once: a later one may be written as a function of it, and must be a function of the
-    numbers that the student check reads.
+    Each encoded tensor is decoded at once. A later tensor may be encoded as a function of it, and must then be computed
+    from the numbers that the student check decodes.
     """
 
     def __init__(self, trace: Reference, operators: Sequence[str]) -> None:
@@ -240,14 +250,14 @@ class _Writer:
         return written
 
     def _tensor(self, values: torch.Tensor) -> Written:
-        """Return the first short form that reads back as the tensor, or else its packed elements."""
+        """Return the first short form that decodes to the tensor, or else its packed elements."""
         for written in self._short_forms(values):
             if _is_near(read_tensor(written, self._given, self._read), values, _CLOSE):
                 return written
         return packed_numbers(values)
 
     def _short_forms(self, values: torch.Tensor) -> Iterator[Written]:
-        """Yield candidates for writing a tensor without its elements; most of them read back as something else."""
+        """Yield short forms that may decode to a tensor, without its elements; most decode to another tensor."""
         if bool((values == values.round()).all()) and bool((values.abs() < _HUGE).all()):
             yield {"shape": list(values.shape), "whole": values.flatten().int().tolist()}
         sources: list[tuple[Written, torch.Tensor]] = [({"given": at}, one) for at, one in enumerate(self._given)]
@@ -261,7 +271,7 @@ class _Writer:
             yield from ({**source, **form} for form in _parts(tensor, values))
 
     def _scaled(self) -> list[tuple[int, float]]:
-        """Return each scaled tensor as the number of a written tensor and a factor."""
+        """Return each scaled tensor (see `_scaled_early`) as the number of an encoded tensor and a factor."""
         scaled: list[tuple[int, float]] = []
         for wanted in self._trace.prescaled:
             if any(_is_near(self._read[of].values.squeeze() * by, wanted, _CLOSE) for of, by in scaled):
@@ -275,7 +285,7 @@ class _Writer:
 
 
 def _rearranged(source: torch.Tensor, values: torch.Tensor) -> Iterator[Written]:
-    """Yield the forms of a tensor as another one reshaped, permuted or scaled."""
+    """Yield forms that describe a tensor as another tensor, `source`, reshaped, permuted or scaled."""
     factor = _factor(source, values)
     if factor is None:
         return
@@ -288,7 +298,10 @@ def _rearranged(source: torch.Tensor, values: torch.Tensor) -> Iterator[Written]
 
 
 def ways_to_fill(source: torch.Tensor, values: torch.Tensor) -> Iterator[Written]:
-    """Yield the form of a tensor as another one with a single number at some positions, if that is possible."""
+    """Yield the form that describes a tensor as `source` with one number filled in at some positions, if there is one.
+
+    Example: scores that are masked with -inf.
+    """
     if source.shape != values.shape or not values.numel():
         return
     first, second = comparable(source).flatten(), comparable(values).flatten()
@@ -301,7 +314,7 @@ def ways_to_fill(source: torch.Tensor, values: torch.Tensor) -> Iterator[Written
 
 
 def _parts(source: torch.Tensor, values: torch.Tensor) -> Iterator[Written]:
-    """Yield the forms of a tensor as one of several equal parts of another one."""
+    """Yield forms that describe a tensor as one of several equal parts of another tensor, `source`."""
     if not 1 < values.numel() < source.numel() or source.numel() % values.numel():
         return
     pieces, total = source.numel() // values.numel(), float(comparable(values).sum())
@@ -320,7 +333,10 @@ def _is_near(one: torch.Tensor, other: torch.Tensor, close: float) -> bool:
 
 
 def _factor(one: torch.Tensor, other: torch.Tensor) -> float | None:
-    """Return the factor by which the first tensor could become the second, its elements in any order."""
+    """Return the factor for which the second tensor may be the first one scaled, with its elements in any order.
+
+    Return None if the tensors' sums and norms allow no factor.
+    """
     if one.numel() != other.numel() or not one.numel():
         return None
     (mine, my_length, my_sum, my_count), (its, its_length, its_sum, its_count) = _sums(one), _sums(other)
@@ -340,7 +356,10 @@ def _sums(values: torch.Tensor) -> tuple[float, float, float, int]:
 
 
 def packed_numbers(values: torch.Tensor) -> Written:
-    """Return the elements as text: 24 bits each, or float32 if these are too coarse. `unpack_numbers` reads them."""
+    """Encode a tensor's elements as text, with 24 bits each, or as float32 if 24 bits are too coarse.
+
+    `tracing.reference.unpack_numbers` decodes them.
+    """
     flat = values.flatten().double()
     is_number = flat.isfinite()
     numbers = flat[is_number]

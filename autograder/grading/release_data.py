@@ -1,4 +1,4 @@
-"""Make the data that are released with a unit, several exercises at the same time.
+"""Make the data that are released with a unit, for several exercises in parallel.
 
 The data of an exercise are cached under a digest of everything that they depend on.
 """
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class _Released(msgspec.Struct):
-    """The data of one exercise, in the fields of `Handout`."""
+    """The released data of one exercise, with the fields of `pool.requests.Handout`."""
 
     examples: dict[str, Any]
     mistakes: list[Any]
@@ -35,7 +35,7 @@ class _Released(msgspec.Struct):
 
 
 def release_data(graders: HiddenTests, unit: str, *, is_new: bool) -> Handout:
-    """Return the data that are released with a unit. is_new: ignore cached data.
+    """Verify a unit's solutions, and return the data that are released with the unit. is_new: ignore cached data.
 
     Raises SolutionFails, NotReleasable and ProcessLost.
     """
@@ -68,7 +68,10 @@ def _refuse_duplicate_hunts(graders: HiddenTests, unit: str) -> None:
 
 
 def _make(graders: HiddenTests, unit: str, exercises: Sequence[str], *, is_new: bool) -> dict[str, _Released]:
-    """Make the data of some exercises. Signatures have a cache of their own: they outlast changes of other answers."""
+    """Make the released data of some exercises. is_new: ignore cached signatures.
+
+    Signatures have a separate cache, because they do not depend on the exercise's other misconceptions.
+    """
     made = parallel_map(lambda exercise: examples_of(unit, graders[unit][exercise]), exercises)
     examples = dict(zip(exercises, made, strict=True))
     caches = {exercise: BuildCache("shown", unit, exercise) for exercise in exercises}

@@ -1,7 +1,7 @@
-"""Write the operations of a hidden test down as the steps of a released example, with released inputs.
+"""Encode the operations of a hidden test as the steps of a released example, with inputs drawn for the release.
 
-A test that is not public is run on other inputs than its own, so that its cases stay hidden. The release holds the
-rules from which these inputs are drawn, and not their elements.
+A test that is not public is run on other inputs than its own, so that its cases stay hidden. The release contains the
+rules (seed, mean and deviation) by which these inputs are drawn, not their elements.
 """
 
 import math
@@ -37,24 +37,27 @@ T = TypeVar("T")
 Rule = list[float]
 _DECIMALS, _EXACT_DECIMALS = 6, 12
 INSTEAD = "instead"
-"""The module of the hidden tests with examples that are released instead of those of some tests."""
+"""Name of the module in the hidden tests' folder with substitutes for tests that cannot be released."""
 _LONG = 24
-"""Elements of the largest tensor that the release holds in readable form."""
+"""Most elements of a tensor that the release contains in readable form."""
 
 
 class NotReleasable(UserError):
-    """A hidden test requires an operation that the student check cannot do; `str()` says which."""
+    """Raised if a hidden test needs something that the student check cannot do; `str()` says what."""
 
 
 class SeededInputs:
-    """The inputs of one example, and the rule from which each was drawn."""
+    """Draws the inputs of one example, and stores the rule by which each was drawn."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._drawn: list[tuple[Rule, torch.Tensor]] = []
 
     def draw(self, shape: tuple[int, ...], *mean_and_deviation: float) -> torch.Tensor:
-        """Draw the next tensor, in float64: from a normal distribution, or evenly between 0.1 and 1.1."""
+        """Draw the next tensor, in float64, from a normal distribution with this mean and standard deviation.
+
+        Without them, draw evenly between 0.1 and 1.1.
+        """
         seed = zlib.crc32(f"{self._name}, released, {len(self._drawn)}".encode())
         rule: Rule = [seed, *mean_and_deviation]
         tensor = draw_values(rule, shape)
@@ -62,7 +65,7 @@ class SeededInputs:
         return tensor
 
     def rule_of(self, tensor: torch.Tensor) -> tuple[Rule, torch.dtype] | None:
-        """Return the rule from which a tensor was drawn, and its dtype at that time; None if it was not drawn."""
+        """Return the rule by which a tensor was drawn, and the dtype to which it was converted; None if not drawn."""
         for rule, original in self._drawn:
             if original.shape != tensor.shape or original.numel() < 2:
                 continue
@@ -73,7 +76,7 @@ class SeededInputs:
 
 
 class SeededCases(Cases):
-    """The cases of a hidden test, drawn by released rules."""
+    """Random cases for a hidden test, drawn by rules that are released."""
 
     def __init__(self, inputs: SeededInputs) -> None:
         self._inputs = inputs
@@ -87,7 +90,7 @@ class SeededCases(Cases):
 
 
 class SeededReference(Reference):
-    """The solutions, with instances whose parameters are drawn by released rules."""
+    """The solutions as reference; their instances' parameters are drawn by rules that are released."""
 
     def __init__(self, solutions: Mapping[str, Any], inputs: SeededInputs) -> None:
         super().__init__(solutions)
@@ -114,7 +117,7 @@ class _SeededBench(Bench):
 
 @dataclass
 class Answered:
-    """An operation of a hidden test, and its result on the solution."""
+    """An operation of a hidden test, and the solution's result."""
 
     operation: Operation[Any]
     result: Any = None
@@ -125,16 +128,16 @@ class Answered:
 
 @dataclass
 class StepWriter:
-    """Write operations as steps, in the form that `student_check.example_steps` reads."""
+    """Encodes operations as the steps of an example, which `student_check.example_steps` executes."""
 
     inputs: SeededInputs
     aspects: dict[str, Any]
-    """Aspects that the test inspects: see `infer_aspects`."""
+    """The aspects that the test inspects: see `infer_aspects`."""
     errors: list[str]
-    """The types of exceptions with which a call may refuse its arguments."""
+    """Names of the exception types with which a call may reject its arguments."""
 
     def steps(self, answered: Sequence[Answered]) -> list[dict[str, Any]]:
-        """Return the operations as steps. Raises NotReleasable."""
+        """Return a test's operations, with their results, as steps. Raises NotReleasable."""
         return [{**self._step(one), "refuses": self.errors} if one.has_raised else self._step(one) for one in answered]
 
     def _step(self, answered: Answered) -> dict[str, Any]:
@@ -182,7 +185,7 @@ class StepWriter:
             step["once"] = True
         result = answered.result
         if result is None or ((call.held or call.part) and result.value is None):
-            return step  # its effect on the instances shows in later steps
+            return step  # later steps inspect its effect on the instances
         if ATTRIBUTES in self.aspects and not isinstance(call, Read):
             return step
         close = self.aspects.get("value") or tolerance_of(call)
@@ -240,12 +243,15 @@ def _target(target: Target) -> dict[str, Any]:
 
 
 def name_of(dtype: torch.dtype) -> str:
-    """Return the name of a dtype in the release."""
+    """Return a dtype's name as the release contains it, such as `float32`."""
     return str(dtype).removeprefix("torch.")
 
 
 def as_json(value: Any, decimals: int | None = None) -> Any:
-    """Return a value as JSON, with elements rounded to a number of decimals. `written_values.as_value` reads it."""
+    """Encode a value, such as a tensor, as JSON; `student_check.written_values.decode_value` decodes it.
+
+    decimals: round tensors' elements to this number of decimals; None to keep all digits.
+    """
     if isinstance(value, tuple | list):
         return {"tuple": [as_json(item, decimals) for item in value]}
     if isinstance(value, dict):

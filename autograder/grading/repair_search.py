@@ -1,10 +1,10 @@
-"""Search for the edit of a student's own code with which all hidden tests pass.
+"""Search for a repair: an edit of a student's code that makes all hidden tests pass.
 
-Example: an answer divides by `d_k`, and fails. Its candidate edits are tried one after another in a worker, each with
-the hidden tests until one fails. With `d_k ** 0.5` all pass. The edit is then made in the notebook's cell, and the
-exercise is graded as if the student had submitted that: only what this confirms is reported.
+Example: an answer divides by `d_k`, and fails. Candidate edits of it are tried one after another in a worker; for each,
+hidden tests run until one fails. With the edit to `d_k ** 0.5`, all pass. Then the edit is made in the notebook's cell,
+and the exercise is graded as if the student had submitted that. Only edits that this confirms are reported.
 
-A submission's search may take a limited CPU time, in this process and in the workers.
+The CPU time of a submission's search is limited, in this process and its workers together.
 """
 
 import time
@@ -42,36 +42,36 @@ from .inverses import Inverse, inverse_edits, inverses
 from .unexplained_answer import Repaired, Step, UnexplainedAnswer, total_rank
 
 MAX_SECONDS = 15.0
-"""CPU seconds for one submission."""
+"""Limit in CPU seconds for one submission."""
 MAX_EXERCISE_SECONDS = 8.0
-"""CPU seconds for one exercise."""
+"""Limit in CPU seconds for one exercise."""
 MAX_WALL_SECONDS = 40.0
-"""They end the search of one exercise in which the code waits, or on a machine that is far too busy."""
+"""Limit in wall seconds for one exercise, for code that waits and for very busy machines."""
 T = TypeVar("T")
 MOST_LIKELY = 500
-"""Likely edits that are tried first, or more if more have a rank below `LIKELY`."""
+"""Number of edits in the first group that is tried; more if more edits have a rank below `LIKELY`."""
 MOST_SLOW = 150
-"""Likely edits that are tried if all failed tests are slow or depend on chance."""
+"""Most edits that are tried if no failed test is quick."""
 MOST_VERIFIED = 6
-"""Edits that are graded as submissions."""
+"""Most edited answers that are graded like submissions."""
 MOST_PAIRED = 50
-"""Edits with different results that are combined with each other."""
+"""Most edits that are combined in pairs; each has other results."""
 MOST_PARTIAL = 5
-"""Edits with which more tests pass, and to which a second edit is added."""
+"""Most edits to which a second edit is added because some more tests pass with them."""
 LIKELY = 2
-"""Rank of the likely edits. Less likely ones are tried after pairs of likely ones."""
+"""Largest rank of a likely edit. Less likely edits are tried after pairs of likely ones."""
 BATCH = 40
-"""Edits that are sent to the worker at a time."""
+"""Number of edits that are sent to the worker in one request."""
 MOST_QUICK = 6
-"""Failed tests whose operations all edits are tried on."""
+"""Most failed tests for which edits are tried by fingerprints, without running the test."""
 QUICK = (KindOf, ManualSeed, Build, Call, Read, NamedParameters, LoadParameters, ToDtype, Train, Assemble)
-"""Operations that take about as long as the student's code does."""
+"""Operations of a quick test: each takes about as long as the student's code itself."""
 QuickTest = tuple[tuple[Operation[Any], ...], torch.Tensor]
-"""The operations of a hidden test, and the prints of the solution's results."""
+"""The operations of a hidden test, and the fingerprints (operation, 3) of the solution's results."""
 
 
 class RepairTime:
-    """The time that one submission has left."""
+    """The time that the search for one submission's repairs has left."""
 
     def __init__(self, worker_seconds: Callable[[], float]) -> None:
         """worker_seconds: returns the CPU seconds of all workers so far."""
@@ -80,28 +80,28 @@ class RepairTime:
         self.begin_exercise()
 
     def begin_exercise(self) -> None:
-        """Charge the time from now on to the next exercise."""
+        """Begin with the next exercise, which then has its own limits of time."""
         self._exercise_end = min(self._now() + MAX_EXERCISE_SECONDS, self._end)
         self._wall_end = time.monotonic() + MAX_WALL_SECONDS
 
     @property
     def is_over(self) -> bool:
-        """True if the exercise, or the submission, has no time left."""
+        """True if the current exercise or the submission has no time left."""
         return self._now() > self._exercise_end or time.monotonic() > self._wall_end
 
     @property
     def is_half_over(self) -> bool:
-        """True if half of the exercise's time is used up."""
+        """True if half of the current exercise's time is used up."""
         return self._now() > self._exercise_end - MAX_EXERCISE_SECONDS / 2 or self.is_over
 
     @property
     def is_short(self) -> bool:
-        """True if the exercise has less time than others, because earlier ones used up the submission's."""
+        """True if the current exercise has less than the usual time, because earlier ones used the submission's."""
         return self._exercise_end >= self._end
 
     @contextmanager
     def uncounted(self) -> Iterator[None]:
-        """Charge no time."""
+        """Do not count the time of the block."""
         begun = self._now(), time.monotonic()
         yield
         seconds = self._now() - begun[0]
@@ -115,14 +115,14 @@ class RepairTime:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """Code with some edits, and the failed tests that it passes."""
+    """An answer with some edits, and the names of the failed tests that pass with them."""
 
     parts: tuple[Definition, ...]
     steps: tuple[Step, ...] = ()
     passed: frozenset[str] = frozenset()
 
     def edits(self, known: Sequence[Inverse], suspected: Set[int]) -> list[Step]:
-        """Return further edits, likeliest first."""
+        """Return the possible further edits, the likeliest first. suspected: lines whose edits are likelier."""
         steps: list[Step] = []
         for part in self.parts:
             inverse = inverse_edits(part, known)
@@ -141,12 +141,12 @@ class _Attempt:
 
 
 def find_repairs(answer: UnexplainedAnswer, suspected: Set[int], time: RepairTime) -> list[Repaired]:
-    """Return the repairs of an answer, likeliest first; none if it passes or no repair is found.
+    """Return the repairs of an answer, the likeliest first; empty if the answer passes or no repair is found.
 
-    If nothing makes all tests pass, the result is the edits that leave a known misconception, or with which at least
-    half of the failed tests pass and none fails that passed before.
+    If no edit makes all tests pass, return edits after which the answer has exactly one known misconception, or with
+    which at least half of the failed tests pass. No test that passed before may fail then.
 
-    suspected: lines of the cell that are tried before others of their rank. Raises SandboxLost.
+    suspected: lines of the cell whose edits are tried earlier. Raises SandboxLost.
     """
     with closing(_Search(answer, suspected, time)) as search:
         return search.found()
@@ -166,7 +166,7 @@ class _Search:
         self._code = answer.start(answer.cells, is_alone=True)
         self._time = time
         self._tried: list[tuple[Step, torch.Tensor]] = []
-        """The edits that were tried on the quickest failed test, with their prints."""
+        """The edits that were tried on the quickest failed test, with the fingerprints of their results."""
         self._known = _known_inverses(*self._names)
 
     def close(self) -> None:
@@ -210,7 +210,7 @@ class _Search:
         return self._verified(self._beam(partial)) or self._gaining(_best(partial, len(failed)))
 
     def _order_tests(self, failed: Sequence[str]) -> None:
-        """Put the failed tests in the order in which they are tried: those with few operations first."""
+        """Sort the failed tests for the search: quick ones first, then by their number of operations."""
         quick: dict[str, QuickTest] = {}
         sizes: dict[str, int] = {}
         for name in failed:
@@ -222,27 +222,27 @@ class _Search:
         self._quick = [quick[name] for name in self._failed if name in quick][:MOST_QUICK]
 
     def _graded(self, found: Sequence[Repaired]) -> Iterator[Repaired]:
-        """Yield the first repairs with what is still wrong after them; one at least, then until the time is over."""
+        """Grade the first repairs and yield them with the tests that still fail: at least one, more if time is left."""
         for number, one in enumerate(found[:MOST_VERIFIED]):
             if number and self._time.is_over:
                 return
             yield self._answer.graded(one)
 
     def _verified(self, found: Sequence[Repaired]) -> list[Repaired]:
-        """Return those with which the exercise earns all points."""
+        """Grade repairs, and return those with which the exercise earns all points."""
         return [one for one in self._graded(found) if not one.still_failed]
 
     def _gaining(self, found: Sequence[Repaired]) -> list[Repaired]:
-        """Return those with which more tests pass, and none fails that passed before."""
+        """Grade edits, and return those with which more tests pass, and none fails that passed before."""
         return [one for one in self._graded(found) if self._gains(one)]
 
     def _leaving_a_misconception(self, own: torch.Tensor) -> list[Repaired]:
-        """Return edits after which the code behaves like one known misconception: then two things were wrong.
+        """Return edits after which the code behaves like a known misconception: the answer had another mistake as well.
 
-        Example: an answer divides by `d_k`, and runs the softmax over the queries. With `d_k ** 0.5` only the second
-        mistake is left, which the catalogue has. own: the prints of the unedited answer on the quickest failed test.
+        Example: an answer divides by `d_k`, and runs the softmax over the queries. With `d_k ** 0.5`, only the second
+        mistake is left, and the catalogue has it. own: fingerprints of the unedited answer on the quickest failed test.
         """
-        with self._time.uncounted():  # it is done once in each process
+        with self._time.uncounted():  # computed once in each process, then cached
             known = self._examiner.misconception_prints(*self._names, self._failed[0])
         changed = [(step, prints) for step, prints in self._tried if not equal_fingerprints(prints, own).all()]
         steps: dict[Step, None] = {}
@@ -256,12 +256,15 @@ class _Search:
         return found if len({one.remaining.sentence for one in found if one.remaining}) == 1 else []
 
     def _gains(self, one: Repaired, *, or_is_likely: bool = False) -> bool:
-        """Return whether no test fails that passed before, and one more passes, or the edit is likely."""
+        """Return whether, with an edit, more tests pass and none fails that passed before.
+
+        or_is_likely: more tests need not pass if the edit is likely.
+        """
         more = not set(self._failed).issubset(one.still_failed)
         return set(self._passed).isdisjoint(one.still_failed) and (more or (or_is_likely and one.rank < LIKELY))
 
     def _prints(self, attempts: Sequence[_Attempt], quick: QuickTest) -> torch.Tensor | None:
-        """Return the prints of all attempts' results, (attempt, operation, 3); None if the worker was lost."""
+        """Return the fingerprints of all attempts' results, (attempt, operation, 3); None if the worker was lost."""
         operations, _ = quick
         variants = tuple(
             tuple((one.name, one.text, one.cell, one.first_line) for one in attempt.parts) for attempt in attempts
@@ -273,7 +276,7 @@ class _Search:
             return None
 
     def _may_pass(self, attempts: Sequence[_Attempt], quick: Sequence[QuickTest]) -> list[bool]:
-        """Return for each attempt whether it may pass a failed test: one run in the worker, without the tests."""
+        """Return, for each attempt, whether by its fingerprints it may pass one of the quick tests."""
         passing = torch.full((len(attempts),), not quick)
         for test in quick:
             prints = self._prints(attempts, test)
@@ -287,10 +290,10 @@ class _Search:
         return passing.tolist()
 
     def _pairs(self, unchanged: _Attempt, own: torch.Tensor) -> list[Repaired]:
-        """Return a repair by two edits that are each needed.
+        """Return the first repair found that consists of two edits; empty if none is found.
 
-        Of the edits that change the results of the quickest failed test, one of each kind of results is paired.
-        own: the prints of the unedited answer on that test.
+        Edits that change the results of the quickest failed test are paired; of edits with the same results, only one.
+        own: fingerprints of the unedited answer on that test.
         """
         runs, seen, steps = _runs(own), {_key(own)}, list[Step]()
         for step, prints in sorted(self._tried, key=lambda one: one[0].edit.rank):
@@ -315,7 +318,7 @@ class _Search:
         return []
 
     def _beam(self, partial: Sequence[_Attempt]) -> list[Repaired]:
-        """Return a repair by two edits, of which the first lets more tests pass."""
+        """Return a repair by two edits: one of `partial`, with which more tests pass, and a second one; else empty."""
         for attempt in partial[:MOST_PARTIAL]:
             steps = attempt.edits(self._known, self._suspected)[: 2 * MOST_LIKELY]
             found, _ = self._search(attempt, steps, self._quick[:1])
@@ -329,9 +332,10 @@ class _Search:
         steps: Sequence[Step],
         quick: Sequence[QuickTest],
     ) -> tuple[list[Repaired], list[_Attempt]]:
-        """Return the repairs by one of these edits, and the attempts with which more tests pass than without it.
+        """Try edits of an attempt; return the repairs, and the edited attempts with which more failed tests pass.
 
-        quick: an edit is tried on the hidden tests if it passes one of these. With several, all failed tests are tried.
+        quick: run the hidden tests only for edits that may pass one of these. If there are several, run all failed
+        tests.
         """
         found: list[Repaired] = []
         partial: list[_Attempt] = []
@@ -350,7 +354,7 @@ class _Search:
     def _passed_with(self, parts: Sequence[Definition], *, tries_all: bool = False) -> frozenset[str] | None:
         """Return the failed tests that pass with these definitions; None if a test fails that passed before.
 
-        tries_all: otherwise no further test is tried after two that fail again.
+        tries_all: run all failed tests; otherwise stop if the first two fail again.
         """
         self._code.begin_trial()
         passed: set[str] = set()
@@ -372,24 +376,27 @@ class _Search:
 
 
 def _best(partial: Sequence[_Attempt], failed: int) -> list[Repaired]:
-    """Return the likeliest of the edits with which most tests pass, and at least half of those that failed."""
+    """Return the likeliest of the edits with which the most tests pass; empty if these are less than half.
+
+    partial: sorted by the number of tests that pass. failed: number of tests that failed before.
+    """
     if not partial or 2 * len(partial[0].passed) < failed:
-        return []  # one test more may pass by chance
+        return []  # a few more tests may pass by chance
     most = len(partial[0].passed)
     least = partial[0].rank
     return [Repaired(one.steps) for one in partial if len(one.passed) == most and one.rank <= least + 1]
 
 
 def _runs(prints: torch.Tensor) -> int:
-    """Return the number of operations with a result."""
+    """Return the number of operations that have a result, by their fingerprints."""
     return int((prints[:, 0] > 0).sum())
 
 
 def _key(prints: torch.Tensor) -> str:
-    """Return text that is equal for equal results but for rounding."""
+    """Return fingerprints as text, rounded so that equal results have equal texts."""
     return " ".join(f"{number:.4g}" for number in prints.flatten().tolist())
 
 
 def _batched(steps: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield the steps in groups."""
+    """Return the steps in groups of BATCH."""
     return (steps[begin : begin + BATCH] for begin in range(0, len(steps), BATCH))

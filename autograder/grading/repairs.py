@@ -1,14 +1,13 @@
 """Report the repairs of answers that no known misconception explains: their lines, and a misconception if one fits.
 
 Example: with `keepdim=True` in the sum of line 12, all tests pass. A student reads "One change makes all tests pass,
-which was tried. What to change: an argument that is missing in line 12". The report also holds the changed line, for
+which was tried. What to change: an argument that is missing in line 12". The report also contains the changed line, for
 instructors.
 
-Repairs are cached within one grading process, by the text of the answer and of all that it reaches. Example: twenty
-students submit the same wrong code. The first submission is searched; for the others, the cached repairs are made in
-their own notebook, which is graded. Constants and other cells may differ there, so a repair after which other tests
-fail there is dropped. If nothing was found for the first, nothing is searched for the others. A process collects the
-hidden tests once, when it starts. So they are no part of the key, and nothing is stored on disk.
+Repairs are cached in memory within one grading process, by the text of the answer and of all definitions that it uses.
+Example: twenty students submit the same wrong code. Only for the first submission is there a search. For the others,
+the cached repairs are made in their own notebooks, which are then graded, because other cells may differ. A repair with
+other failing tests there is dropped. If the first search found nothing, no other search is made.
 """
 
 import re
@@ -28,21 +27,21 @@ from .unexplained_answer import Repaired, Start, Step, UnexplainedAnswer
 
 _Key = tuple[str, course.Exercise, tuple[tuple[str, str], ...]]
 MOST_REPORTED = 3
-"""Repairs of one answer that are reported."""
+"""Most repairs of one answer that are reported."""
 LONGEST_LINE = 200
 _RAISED = re.compile(r"\(line (\d{1,5}) of the cell")
 MOST_LINES = 3
-"""With more lines to choose from, none is reported."""
+"""Most lines that may be reported together as faulty; if there are more, none is reported."""
 
 
 class RepairCache:
-    """The repairs that one grading process found."""
+    """Cache of the repairs that one grading process has found."""
 
     def __init__(self) -> None:
         self._repairs: dict[_Key, list[Repaired]] = {}
 
     def find_repairs(self, answer: UnexplainedAnswer, suspected: Set[int], time: RepairTime) -> list[Repaired]:
-        """Return the repairs of an answer, as `repair_search.find_repairs` does. Raises SandboxLost."""
+        """Return the repairs of an answer, from the cache or by `repair_search.find_repairs`. Raises SandboxLost."""
         reached = answer.definitions()
         key = answer.unit.name, answer.exercise, tuple((one.name, one.text) for one in reached)
         if (known := self._repairs.get(key)) is not None:
@@ -57,7 +56,10 @@ class RepairCache:
 
 
 def _moved(repair: Repaired, reached: Sequence[Definition]) -> Repaired:
-    """Return a repair of the same definitions in another notebook, where they may be in other cells and lines."""
+    """Return a repair as edits of the same definitions in another notebook, which may be in other cells and lines.
+
+    reached: the other notebook's definitions.
+    """
     places = {one.name: one for one in reached}
 
     def moved(definition: Definition) -> Definition:
@@ -78,7 +80,10 @@ def add_repairs(
     cache: RepairCache,
     time: RepairTime,
 ) -> Report:
-    """Return the report with the repairs of these exercises. Raises SandboxLost."""
+    """Search for repairs of the exercises named in `unexplained`, and return the report with those found.
+
+    cells: the submission's. start: makes a backend for cells. Raises SandboxLost.
+    """
 
     def with_repairs(exercise: ExerciseReport) -> ExerciseReport:
         if exercise.name not in unexplained:
@@ -92,24 +97,24 @@ def add_repairs(
 
 
 def _suspected(report: ExerciseReport) -> frozenset[int]:
-    """Return the lines that a trace of the answer, or an error of it, names."""
+    """Return the numbers of the lines that the report names as faulty, or in the messages of exceptions."""
     return raised_lines(report) | set(report.whereabouts.lines if report.whereabouts else ())
 
 
 def raised_lines(report: ExerciseReport) -> frozenset[int]:
-    """Return the lines that messages of exceptions name."""
+    """Return the numbers of the lines that the report's messages on exceptions name."""
     texts = [report.message, *(test.message for test in report.tests)]
     return frozenset(int(line) for text in texts for line in _RAISED.findall(text))
 
 
 def _with_findings(report: ExerciseReport, found: Sequence[Repaired], unit: str, examiner: Examiner) -> ExerciseReport:
-    """Return the report on an exercise with repairs, with the lines that they change, and with their misconception."""
+    """Return the report on an exercise with its repairs, their lines, and their misconception if there is one."""
     if not found:
         return report
     repairs = [_repair(one) for one in found[:MOST_REPORTED]]
     misconception = None if found[0].still_failed else _common_misconception(found, unit)
     if misconception and examiner.failed_tests(unit, report.name, misconception.name) != _failed(report):
-        misconception = None  # the same edit repairs another fault here
+        misconception = None  # here, the same edit repairs another mistake
     return msgspec.structs.replace(
         report,
         repairs=repairs,
@@ -129,7 +134,7 @@ def _repair(one: Repaired) -> Repair:
 
 
 def _changes(step: Step) -> list[Change]:
-    """Return the lines that an edit changes; it may make two lines of one, or one of two."""
+    """Return the lines that an edit changes, as they are before and after it. It may add or remove lines."""
     before, after = step.definition, step.definition.edited(step.edit)
     changes: dict[int, Change] = {}
     added = 0
@@ -147,12 +152,12 @@ def _changes(step: Step) -> list[Change]:
 
 
 def _quoted(definition: Definition, line: int) -> str:
-    """Return a line of code as reports may hold it."""
+    """Return a line of a definition's code, made `readable` and truncated for the report."""
     return readable(definition.line(line)[:LONGEST_LINE])
 
 
 def _common_misconception(found: Sequence[Repaired], unit: str) -> Diagnosis | None:
-    """Return the misconception whose inverse repairs the answer, if no repair of another line is as likely."""
+    """Return the misconception whose inverse repairs the answer; None if likely repairs disagree on it or on lines."""
     likely = [one for one in found if one.rank <= LIKELY]
     known = catalogue.misconceptions(unit)
     named = [one for one in likely if len(one.steps) == 1 and one.steps[0].edit.misconceptions]
@@ -168,7 +173,7 @@ def _lines(one: Repaired) -> list[tuple[str, int]]:
 
 
 def _location(report: ExerciseReport, found: Sequence[Repaired]) -> FaultLocation | None:
-    """Return the lines that the likeliest repairs change, in words; None if they are too many or in several cells."""
+    """Return the lines that the likeliest repairs change, with a message; None if too many, or in several cells."""
     best = min(len(one.steps) for one in found)
     likely = [one for one in found if len(one.steps) == best][:MOST_REPORTED]
     places = {tuple(_lines(one)): one for one in reversed(likely)}
@@ -187,7 +192,10 @@ def _location(report: ExerciseReport, found: Sequence[Repaired]) -> FaultLocatio
 
 
 def _in_a_sentence(report: ExerciseReport, likely: Sequence[Repaired], ways: Sequence[str]) -> str:
-    """Return a message on the tried changes, their effect, and the mistake that remains."""
+    """Return a message on the likeliest repairs: their effect, the changes, and the mistake that remains.
+
+    ways: the changes in words.
+    """
     best, tried = likely[0], f"which was tried. What to change: {', or '.join(ways)}."
     if not best.still_failed:
         return f"{'One change makes' if len(best.steps) == 1 else 'Two changes make'} all tests pass, {tried}"

@@ -36,9 +36,9 @@ def score(
 ) -> ExerciseReport:
     """Return the report on one exercise.
 
-    library_calls: the libraries that its code called. cell: the report on its solution cell, if that did not run to its
-    end. uses_wrong: wrong exercises that it calls; its own misconception is unknown then. why_missing: the message if
-    it is not defined.
+    verdicts: those of all its hidden tests. library_calls: the libraries that the answer called. cell: the report on
+    its solution cell, if that did not run to its end. uses_wrong: names of other exercises that the answer calls and
+    that are wrong; then no diagnosis is reported. why_missing: the message if the answer is not defined.
     """
     verdicts = _without_unproven(verdicts)
     forbidden = sorted({name for verdict in verdicts for name in verdict.test.forbids} & library_calls)
@@ -70,13 +70,13 @@ def score(
 
 
 def without_score(exercise: course.Exercise) -> ExerciseReport:
-    """Return the report on an exercise that a fault of ours left without a score."""
+    """Return the report on an exercise that could not be scored because of an error in the autograder."""
     message = _message("grader_error", (), None, "")
     return ExerciseReport(exercise.name, "grader_error", 0.0, exercise.points, None, message, [])
 
 
 def submission_status(exercises: Sequence[ExerciseReport], cells: Sequence[CellReport]) -> SubmissionStatus:
-    """Return the gravest status of a submission's exercises and cells."""
+    """Return the status of a submission: the most serious one of its exercises and cells."""
     statuses = {exercise.status for exercise in exercises} | {cell.status for cell in cells}
     if "grader_error" in statuses:
         return "grader_error"
@@ -88,10 +88,10 @@ def submission_status(exercises: Sequence[ExerciseReport], cells: Sequence[CellR
 
 
 def _without_unproven(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
-    """Fail unproven conditional tests if all tests of values pass.
+    """Return the verdicts, in which unproven conditional tests fail if all tests of values pass.
 
-    The code then does something else when it is measured. Otherwise the conditional test passes, because the wrong
-    values cost their own points.
+    In that case, the code returns a wrong value only where the property is tested. Otherwise an unproven test passes,
+    because the tests of values already cost points.
     """
     if any(verdict.outcome != "passed" for verdict in verdicts if not verdict.test.is_property):
         return verdicts
@@ -101,13 +101,13 @@ def _without_unproven(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
 def _test_share(verdict: Verdict) -> TestShare:
     test = verdict.test
     share = 1.0 if verdict.outcome == "passed" else 0.5 if verdict.aspect == OF_FORM else 0.0
-    # An uncountable call earns nothing for this test and leaves the points of the others.
+    # An uncountable call loses the points of this test, but none of the others.
     is_essential = test.is_essential and verdict.aspect != OF_COUNTING
     return TestShare(test.points, share, test.is_property, test.is_public, is_essential)
 
 
 def _test_message(verdict: Verdict, shared: str, *, halves: bool) -> str:
-    """Return a test's statement, and what was wrong besides the message that all tests share."""
+    """Return a test's statement with its message, without the part in `shared`. halves: the test halves the points."""
     test = verdict.test
     if verdict.outcome == "passed":
         return test.statement
@@ -131,7 +131,7 @@ def _status(name: str, verdicts: Sequence[Verdict], cell: CellReport | None) -> 
 
 
 def _shared_message(verdicts: Sequence[Verdict]) -> str:
-    """Return the message of all tests if it is the same; the report then has it once, and not below each statement."""
+    """Return the message that all tests have in common, which the report shows only once; empty if they differ."""
     messages = {verdict.seen for verdict in verdicts}
     message = messages.pop() if len(messages) == 1 else ""
     return message if len(verdicts) > 1 or message.startswith(NOT_WRITTEN) else ""
@@ -147,7 +147,7 @@ def _on_other_exercises(uses_wrong: Sequence[str], status: ExerciseStatus) -> st
 def _message(
     status: ExerciseStatus, forbidden: Sequence[str], cell: CellReport | None, loss: str, why_missing: str = ""
 ) -> str:
-    """loss: the reason why the worker was lost, if it is known."""
+    """Return the message on an exercise with this status. loss: the reason why the worker was lost; may be empty."""
     match status:
         case "forbidden":
             return complaints.calls_forbidden(forbidden)

@@ -1,4 +1,4 @@
-"""Answer the requests of one client, one JSON object a line."""
+"""The main loop of a grading process: answer the requests of one client. Each message is one line of JSON."""
 
 import contextlib
 import gc
@@ -49,7 +49,10 @@ _REFUSALS = (UserError, NotCollected, NoHunt)
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched | None, start: Start) -> int:
-    """Serve one client until it hangs up; return the exit code. launched: None if no notebook will be graded."""
+    """Answer one client's requests until it closes `requests`; return the exit status.
+
+    launched: the fork server, which is still starting; None if no notebook will be graded.
+    """
     torch.set_num_threads(1)
     with ForkServer(launched) if launched else contextlib.nullcontext() as sandbox:
         try:
@@ -77,7 +80,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched | None, star
 
 
 def _ensure_computes(sandbox: ForkServer, device: str) -> None:
-    """Raise NoDevice if the sandbox keeps workers from the device."""
+    """Raise NoDevice if workers in the sandbox cannot compute on the device."""
     if device != "cpu" and not sandbox.computes_on(device):
         where = f"at isolation level {sandbox.isolation}"
         raise NoDevice(f"{device} does not work {where} here: take --device cpu, or see docs/security.md.")
@@ -108,7 +111,7 @@ def _answer(grading: NotebookGrading, graders: HiddenTests, request: Request) ->
 
 
 def _grade(grading: NotebookGrading, submission: GradeNotebook) -> Report:
-    """Return the report on a submission. A fault of ours is a status of the report, and does not end the batch."""
+    """Return the report on a submission. After an error in the autograder, its status is `grader_error`."""
     grading = replace(grading, class_folder=None) if submission.of_course else grading
     try:
         return grading.grade(submission)
@@ -124,7 +127,7 @@ def _grade(grading: NotebookGrading, submission: GradeNotebook) -> Report:
 
 
 def _with_repairs(grading: NotebookGrading, request: FindRepairs) -> Report:
-    """Return the report with repairs. A fault of ours costs only these."""
+    """Return the report with repairs; unchanged after an error in the autograder."""
     try:
         return grading.with_repairs(request.submission, request.report)
     except (SandboxLost, NotIsolated, NotDenied):
@@ -139,9 +142,9 @@ def _known(unit: str, kind: str) -> dict[str, catalogue.Candidate]:
 
 
 def _grade_known(grading: NotebookGrading, unit_name: str, known: Sequence[Known]) -> list[ExerciseReport]:
-    """Grade misconceptions and alternative solutions of a unit in parallel, one exercise a process. Raises ProcessLost.
+    """Grade known answers of a unit, each exercise in its own process; return the reports in the order of `known`.
 
-    The reports come in the order of `known`.
+    Raises ProcessLost.
     """
     unit = course.unit(unit_name)
     answers = [_known(unit_name, kind)[name] for kind, name in known]
@@ -159,7 +162,7 @@ def _grade_known(grading: NotebookGrading, unit_name: str, known: Sequence[Known
 
 
 def _learn(grading: NotebookGrading, unit: str) -> Learnt:
-    """Record the behaviour of a unit's misconceptions. A fault of ours costs only time: wrong answers then wait."""
+    """Record the behaviour of a unit's misconceptions. After an error, the first wrong answer computes it."""
     try:
         grading.examiner.learn(unit)
     except _REFUSALS:

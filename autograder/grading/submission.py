@@ -1,4 +1,4 @@
-"""Grade one notebook: its cells in the sandbox, its exercises by the hidden tests."""
+"""Grade one notebook: run its cells in the sandbox and its exercises' hidden tests, and make the report."""
 
 import contextlib
 import sys
@@ -43,21 +43,21 @@ _MOST_CHANGES = 3
 
 
 class NoSandbox(UserError):
-    """There is no sandbox to run a notebook in."""
+    """Raised if a notebook is to be graded in a process that was started without a sandbox."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The finding of an exercise at the moment that earns more: at its check, or at the end of the notebook."""
+    """The finding on an exercise in the better of two states: after its check cell, or at the notebook's end."""
 
     finding: Finding
     at_end: bool = False
     changes: Sequence[Change] = ()
-    """The names that later cells changed, if it was judged at both moments."""
+    """The names that cells after the check cell changed, if the exercise was judged in both states."""
 
     @property
     def note(self) -> str:
-        """A message to the student that names the cells; empty if it was judged at its check only."""
+        """A message to the student that names these cells; empty if the exercise was judged in one state only."""
         if not self.changes:
             return ""
         names = " and ".join(f"`{change.name}` in the cell `{change.cell}`" for change in self.changes[:_MOST_CHANGES])
@@ -67,17 +67,17 @@ class Judged:
 
 @dataclass(frozen=True)
 class NotebookGrading:
-    """The examiner, the sandbox and the conditions of a grading process."""
+    """Grades notebooks and known answers with the examiner and the sandbox of a grading process."""
 
     examiner: Examiner
     sandbox: ForkServer | None
     conditions: Conditions
     class_folder: Path | None = None
-    """The class whose units are graded."""
+    """Folder of the class whose copies of the units are graded; None for the course's units."""
     repairs: RepairCache = field(default_factory=RepairCache)
 
     def grade(self, submission: GradeNotebook) -> Report:
-        """Return the report on a submission; raises UnusableUnit and NoSandbox."""
+        """Grade a submission and return the report; raises UnusableUnit, UnknownUnit and NoSandbox."""
         parsed = notebook.parse(submission.content)
         if isinstance(parsed, notebook.UnreadableNotebook):
             return self.without_score(submission, "damaged", parsed)
@@ -93,7 +93,7 @@ class NotebookGrading:
             report = self._grade(submission, parsed, unit, self.sandbox)
             if self.sandbox.losses == losses:
                 return report
-        # Part of it may have been graded without a sandbox, through no fault of the submission: grade all of it again.
+        # The sandbox was lost meanwhile, without fault of the submission, so all of it is graded again.
         return self._grade(submission, parsed, unit, self.sandbox)
 
     def _grade(
@@ -122,7 +122,7 @@ class NotebookGrading:
                 if scored.status != "passed":
                     scored = messages.with_messages(scored, partial(messages.about_stubs, cells=cells))
                 exercises.append(replace(scored, note=judged[exercise.name].note))
-            # Last, so that it cannot cost an exercise its points.
+            # Last, so that an error in it cannot change points.
             findings = {name: one.finding for name, one in judged.items()}
             at_end = [name for name, one in judged.items() if one.at_end]
             exercises = add_fault_lines(unit.name, exercises, code, cells, findings, at_end)
@@ -133,9 +133,9 @@ class NotebookGrading:
         return replace(report, written=self._written_questions(parsed, unit))
 
     def with_repairs(self, submission: GradeNotebook, report: Report) -> Report:
-        """Return the report on a graded submission with repairs of its unexplained answers.
+        """Search for repairs of a graded submission's unexplained answers, and return the report with those found.
 
-        Points do not change. Raises SandboxLost.
+        This does not change the points. Raises SandboxLost.
         """
         parsed = notebook.parse(submission.content)
         unexplained = [one.name for one in report.exercises if one.status == "failed" and one.behaviour is not None]
@@ -162,11 +162,11 @@ class NotebookGrading:
     def _judge(
         self, unit: course.Unit, code: SandboxedNotebook, cells: Sequence[notebook.CodeCell]
     ) -> dict[str, Judged]:
-        """Examine each exercise at its check, and at the end of the notebook if that may earn more.
+        """Examine each exercise in its state after the check cell, and at the notebook's end if that may be better.
 
-        The end is judged only if the check's moment does not earn the full points, and the answer reaches names that
-        later cells changed. The end is judged in another worker. It gets the same requests again, and the code must not
-        remember them.
+        The state at the end is only examined if the first one does not earn all points and later cells changed names
+        that the answer uses. This is done in another worker, because it gets the same requests, and the code must not
+        remember those.
         """
         judged: dict[str, Judged] = {}
         for exercise in unit.exercises:
@@ -189,7 +189,7 @@ class NotebookGrading:
     def _on_another_unit(
         self, parsed: notebook.RawNotebook, unit: course.Unit, exercises: Sequence[ExerciseReport]
     ) -> str:
-        """Return a message if the notebook is that of another unit, and holds nothing of this one."""
+        """Return a message if the notebook has no answer to this unit but belongs to another one; else empty."""
         if any(exercise.status != "missing" for exercise in exercises):
             return ""
         other = unit_of(parsed, self.class_folder)
@@ -203,7 +203,7 @@ class NotebookGrading:
         return [WrittenQuestion(name, one.status, points[name], one.found_in) for name, one in answers.items()]
 
     def without_score(self, submission: GradeNotebook, status: SubmissionStatus, why: object) -> Report:
-        """Return the report on a submission of which nothing can be run."""
+        """Return the report on a submission that cannot be graded. why: the reason, as a message to the student."""
         unit = submission.unit if status == "grader_error" else None
         return without_marks(
             submission.name, status, str(why), self.conditions,
@@ -211,7 +211,7 @@ class NotebookGrading:
         )  # fmt: skip
 
     def grade_candidate(self, unit: course.Unit, candidate: catalogue.Candidate | None) -> Report:
-        """Return the report on an answer of the catalogue, or on the solutions. They run in this process."""
+        """Grade a known answer in this process and return the report. candidate: None for all solutions of the unit."""
         exercises = unit.exercises if candidate is None else (unit.exercise(candidate.exercise),)
         bench = candidate_bench(unit.name, candidate and candidate.anew(), watch=True)
         reports = [
@@ -247,7 +247,7 @@ class NotebookGrading:
         return report if is_explained or uses_wrong else _with_behaviour(report, finding)
 
     def _diagnose(self, unit: str, exercise: str, finding: Finding) -> Diagnosis | None:
-        """Return the misconception. A fault of ours costs only its name: the points need none."""
+        """Return the diagnosis of a wrong answer; None also after an error in the search, which changes no points."""
         try:
             return self.examiner.diagnose(unit, exercise, finding)
         except Exception:
@@ -283,7 +283,10 @@ class NotebookGrading:
 
 
 def _changes(exercise: str, code: SandboxedNotebook, cells: Sequence[notebook.CodeCell]) -> list[Change]:
-    """Return the changes that the worker reports, if the notebook's text confirms them."""
+    """Return the names that cells changed after an exercise's check cell.
+
+    A worker reports them; those that the notebook's text does not contain are dropped.
+    """
     try:
         changes = code.changes_after_check(exercise)
     except CODE_FAILURES:
@@ -297,7 +300,10 @@ def _changes(exercise: str, code: SandboxedNotebook, cells: Sequence[notebook.Co
 
 
 def _points(exercise: course.Exercise, finding: Finding) -> float:
-    """Return the points that a finding earns; all of them for a fault of ours, which another moment cannot repair."""
+    """Return the points that a finding earns; after an error in the autograder, the exercise's maximum.
+
+    With the maximum, the exercise is not examined in another state.
+    """
     try:
         report = scoring.score(exercise, finding.verdicts, library_calls=finding.library_calls)
     except Exception:  # reported when the exercise is scored
@@ -306,12 +312,12 @@ def _points(exercise: course.Exercise, finding: Finding) -> float:
 
 
 def _with_behaviour(report: ExerciseReport, finding: Finding) -> ExerciseReport:
-    """Add to the report of a failed answer without a diagnosis what identifies answers that behave alike."""
+    """Add the short signature of the transcript to the report on a failed answer, to find answers that behave alike."""
     if report.status != "failed":
         return report
     try:
         return replace(report, behaviour=short_signature(finding.transcript))
-    except Exception:  # a fault of ours costs only the behaviour
+    except Exception:  # after an error in the autograder, only the signature is missing
         traceback.print_exc()
         return report
 
@@ -327,7 +333,7 @@ def _on_failed_cells(outcomes: Sequence[CellReport]) -> str:
 def _failed_cell(
     exercise: str, cells: Sequence[notebook.CodeCell], outcomes: Sequence[CellReport]
 ) -> CellReport | None:
-    """Return the report on the last cell that means to define the exercise, if it did not run to its end."""
+    """Return the report on the last cell that should define an exercise, if it did not run to its end; else None."""
     for cell, outcome in zip(reversed(cells), reversed(outcomes), strict=True):
         if cell.exercise == exercise or cell.defines(exercise):
             return outcome if outcome.troubled else None

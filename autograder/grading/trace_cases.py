@@ -1,16 +1,16 @@
-"""Draw the cases on which an answer is traced to find its faulty line.
+"""Draw the trace cases: the inputs on which an answer is traced to find its faulty line.
 
-The cases are drawn for display and are never those of a hidden test. The sizes of a case differ in every dimension, so
-that a trace tells one dimension from another. The course lists the sizes among its hidden tests, in the module
-`telling_sizes`:
+The cases may be shown to students, so they are never those of a hidden test. All dimensions of a case have different
+sizes, so that a trace distinguishes them. The course lists the sizes in the module `telling_sizes` in the folder of its
+hidden tests:
 
 - `FUNCTIONS`: by exercise, the arguments of each call.
 - `CLASSES`: by exercise, the arguments of the constructor and those of the call.
 - `THROUGH`: for a class whose instances are not called, the method that is called, and the attributes read afterwards.
-- `SILENT`: exercises whose wrong values have no reported line. Only lost aspects are searched, such as a gradient.
+- `SILENT`: exercises for whose wrong values no line is reported, but only for lost aspects, such as a gradient.
 - `UNTOLD`: by exercise, the values of `LocatedFault.kind` that are not reported because they often name a wrong line.
 
-The first case on which an answer goes wrong is the one that is reported.
+The line is reported for the first case on which an answer goes wrong.
 """
 
 import zlib
@@ -28,28 +28,28 @@ _TABLE = "telling_sizes"
 
 
 class Shape(tuple[int, ...]):
-    """A tensor of this shape, in the course's table."""
+    """A shape in the course's table, for a tensor of normally distributed elements."""
 
 
 class Weights(Shape):
-    """A tensor whose rows are positive and sum to 1."""
+    """A shape for a tensor of positive elements whose last dimension sums to 1."""
 
 
 class Mask(Shape):
-    """A boolean tensor."""
+    """A shape for a boolean tensor."""
 
 
 class Large(Shape):
-    """A tensor with elements in the thousands."""
+    """A shape for a tensor with elements in the thousands."""
 
 
 class Below(Shape):
-    """A tensor with elements in the thousands, all negative."""
+    """A shape for a tensor with elements in the thousands, all negative."""
 
 
 @cache
 def trace_cases(unit: str, exercise: str) -> list[TraceCase]:
-    """Return the cases of an exercise in the order in which they are tried; empty if no trace would find a line."""
+    """Return the trace cases of an exercise in the order in which they are tried; empty if the course lists none."""
     generator = torch.Generator().manual_seed(zlib.crc32(f"to be shown: {unit} {exercise}".encode()))
     if not (content.place(content.HIDDEN) / f"{_TABLE}.py").is_file():
         return []
@@ -76,7 +76,7 @@ def _parameters(kind: type, built: tuple[Any, ...]) -> dict[str, torch.Tensor]:
 
 
 def _rule(parameter: torch.Tensor, generator: torch.Generator) -> dict[str, Any]:
-    """Return a rule from which a parameter's elements are drawn; the release holds only the rule."""
+    """Return a rule by which a parameter's elements are drawn; the release contains only the rule."""
     seed = int(torch.randint(2**31, (), generator=generator))
     return {"drawn": [seed, 0.0, 1.0], "shape": list(parameter.shape)}
 

@@ -1,4 +1,4 @@
-"""A submission's answer that no misconception explains, and the same answer with edits, graded as a submission."""
+"""An answer that no misconception explains, and the grading of a notebook in which this answer is edited."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -15,7 +15,7 @@ from .examiner import Examiner
 
 
 class Start(Protocol):
-    """Makes a backend for a notebook's cells."""
+    """A function that returns a backend for a notebook's cells."""
 
     def __call__(self, cells: Sequence[CodeCell], /, *, is_alone: bool = False) -> SandboxedNotebook:
         """is_alone: see `SandboxedNotebook`."""
@@ -24,31 +24,31 @@ class Start(Protocol):
 
 @dataclass(frozen=True)
 class Step:
-    """One edit, and the definition that it changes."""
+    """One edit of a repair, and the definition that it changes."""
 
     definition: Definition
     edit: Edit
 
     @property
     def lines(self) -> list[int]:
-        """The lines of the cell that it changes."""
+        """The numbers of the lines in the cell that the edit changes."""
         return self.definition.lines(self.edit)
 
 
 def total_rank(steps: Sequence[Step]) -> int:
-    """Return the sum of the edits' ranks; likely edits have a low one."""
+    """Return the sum of the edits' ranks; the likelier an edit, the lower its rank."""
     return sum(step.edit.rank for step in steps)
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """Edits of the student's code that were graded: one, or two that are both needed."""
+    """A repair of a student's code: one edit, or two that are both needed, and the result of grading with them."""
 
     steps: tuple[Step, ...]
     still_failed: tuple[str, ...] = ()
-    """Hidden tests that fail with the edits too; none if the exercise earns all points."""
+    """Names of the hidden tests that fail even with the edits; empty if the exercise earns all points."""
     remaining: Diagnosis | None = None
-    """The misconception that the edited code has, if hidden tests still fail."""
+    """The misconception that the edited code still has, if hidden tests fail and one is found."""
 
     @property
     def rank(self) -> int:
@@ -67,12 +67,12 @@ class UnexplainedAnswer:
     start: Start
 
     def definitions(self, without: Sequence[str] = ()) -> list[Definition]:
-        """Return the definitions of the answer and of all that it reaches; without these exercises' answers."""
+        """Return the definitions of the answer and of everything that it uses. without: exercises to leave out."""
         own = [(cell.name, cell.source) for cell in self.cells if not cell.is_ours]
         return definitions(self.exercise.name, own, without)
 
     def graded(self, repaired: Repaired) -> Repaired:
-        """Return the repair with what is still wrong if a notebook with its edits is graded, in a worker of its own."""
+        """Grade a notebook with the repair's edits, in a new worker, and return the repair with the result."""
         unit, exercise, cells = self.unit.name, self.exercise, self.cells
         for step in repaired.steps:
             cells = _with(cells, step.definition, step.definition.edited(step.edit))
@@ -90,7 +90,7 @@ class UnexplainedAnswer:
 
 
 def _with(cells: Sequence[CodeCell], old: Definition, new: Definition) -> list[CodeCell]:
-    """Return the cells with another definition."""
+    """Return the cells with the definition `old` replaced by `new`."""
 
     def edited(cell: CodeCell) -> CodeCell:
         lines = cell.source.splitlines(keepends=True)

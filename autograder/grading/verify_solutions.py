@@ -1,7 +1,6 @@
-"""Verify that the solutions pass their hidden tests, and call no library that their exercise forbids.
+"""Verify that the solutions pass their hidden tests and call no library that their exercise forbids.
 
-A test that fails on the solution would cost right answers their points, and so would a wrong list of forbidden
-libraries.
+Otherwise right answers would lose points: by a faulty test, or by a wrong list of forbidden libraries.
 """
 
 from typing import Any
@@ -22,23 +21,23 @@ from .examiner import candidate_bench
 
 _MOST_REPORTED = 3
 _LONGEST = 160
-"""Characters of a value in a message."""
+"""Most characters of a value in a message."""
 
 FAILURES = (Exception, pytest.fail.Exception, pytest.skip.Exception)
-"""Exceptions that end a hidden test; pytest's own are not derived from Exception."""
+"""Exceptions that may end a hidden test; those of pytest are not derived from Exception."""
 
 
 class SolutionFails(UserError):
-    """A solution fails hidden tests or calls a forbidden library.
+    """Raised if a solution fails hidden tests or calls a forbidden library.
 
     `str()` names the tests, with the actual and the expected values.
     """
 
 
 def verify_solutions(graders: HiddenTests, unit: str) -> None:
-    """Run each hidden test on its solution, with the inputs of grading. Raises SolutionFails if any fails.
+    """Run each hidden test of a unit on the solution, with the inputs of grading; raises SolutionFails.
 
-    From then on this process observes which libraries an answer calls.
+    From then on, this process records which libraries an answer calls.
     """
     messages: list[str] = []
     solutions = content.solutions(unit)
@@ -64,7 +63,10 @@ def verify_solutions(graders: HiddenTests, unit: str) -> None:
 
 
 def failure_message(test: HiddenTest, error: BaseException, on: str = "") -> str:
-    """Return the error message on a hidden test that fails on its solution. on: describes other inputs than its own."""
+    """Return the error message on a hidden test that fails on the solution.
+
+    on: words that describe the inputs, if they are not the test's own.
+    """
     place = line_in_hidden(error)
     file = f" ({place.filename}, line {place.lineno})".replace(f"{folder()}/", "") if place else ""
     name, solution = f"`{test.name}` of {test.exercise}{file}", f"solutions/{test.unit}.py"
@@ -84,7 +86,7 @@ def _compared(error: Exception) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Return a value as text, with tensors as nested lists, which show their shapes."""
+    """Return a value as text, with tensors as nested lists."""
     match value:
         case Expected():
             return _plain(value.value)

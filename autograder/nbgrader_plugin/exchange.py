@@ -40,7 +40,7 @@ class ReleaseUnit(ExchangeReleaseAssignment):
     """Releases a unit with its due date in the README. Only the class knows the date, so `release/` has none."""
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
-        """Copy the released folder, and put the due date below the README's title."""
+        """Copy the released folder to the exchange, and insert the due date below the title of its README."""
         super().do_copy(src, dest, log)
         due = due_dates(self.coursedir, self.coursedir.assignment_id)("")
         if due is None:
@@ -53,7 +53,7 @@ class ReleaseUnit(ExchangeReleaseAssignment):
 
 
 class NotCollected(Exception):
-    """A folder in the exchange that cannot be collected; `str()` says why."""
+    """Raised if a folder in the exchange cannot be collected; `str()` says why."""
 
 
 class CollectHandIns(ExchangeCollect):
@@ -176,7 +176,7 @@ class CollectHandIns(ExchangeCollect):
             os.close(top)
 
     def _copy_file(self, name: str, folder: int, target: Path, room: int) -> int:
-        """Copy one file, if it is a regular one; return its size."""
+        """Copy one file, if it is a regular file, and return its size in bytes."""
         try:
             file = file_at(name, folder)
         except (NotAFile, OSError):  # OSError: not readable
@@ -204,7 +204,7 @@ class CollectHandIns(ExchangeCollect):
 
 
 def owner_name(account: int) -> str:
-    """Return the name of the account with this number."""
+    """Return the name of the system's account with this user id."""
     try:
         return pwd.getpwuid(account).pw_name
     except KeyError:
@@ -212,7 +212,7 @@ def owner_name(account: int) -> str:
 
 
 def not_its_owners(student: str, owner: str) -> str:
-    """Return why a folder with a student's name is not collected from another owner."""
+    """Return a message on a folder that names a student but belongs to another account, and so is not collected."""
     return (
         f"it says it is from {ascii(student)[1:-1]} and belongs to {owner}; where accounts have other names than the "
         "students, set c.ExchangeCollect.check_owner = False"

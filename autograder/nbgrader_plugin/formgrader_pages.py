@@ -76,7 +76,7 @@ class _Submissions:
         self._handler = handler
 
     def from_filename(self, filename: str, resources: dict[str, Any]) -> Any:
-        """Return the page. resources: formgrader's variables for the part around the notebook."""
+        """Return a notebook's page as HTML. resources: formgrader's variables for the part around the notebook."""
         _allow_own_scripts(self._handler)
         escaped = {name: escape(value) if isinstance(value, str) else value for name, value in resources.items()}
         return self._exporter().from_filename(filename, resources=escaped)

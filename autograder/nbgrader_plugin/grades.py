@@ -33,7 +33,7 @@ _HEADER = (
 
 
 class ClassLatePenalty(LateSubmissionPlugin):
-    """Takes off points by the rule in [late_penalty]; without one, by nbgrader's own `penalty_method`."""
+    """Deducts points for late submission by the rule in [late_penalty], or else by nbgrader's `penalty_method`."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -90,7 +90,7 @@ class GradesCsv(CsvExportPlugin):
     """Writes the rows and columns of nbgrader's own plugin, and takes its options; no name is a formula."""
 
     def export(self, gradebook: Any) -> None:
-        """Write the file, by default grades.csv."""
+        """Write the table of grades to a file, by default grades.csv."""
         destination = Path(self.to or "grades.csv")
         self.log.info("Exporting grades to %s", destination)
         written = io.StringIO(newline="")

@@ -68,7 +68,7 @@ _AVERAGES: dict[str, Callable[..., float]] = {
 
 
 def guard() -> None:
-    """Guard this process; do nothing the second time. All nbgrader programs call it, by the course's settings."""
+    """Replace the unsafe steps of nbgrader in this process, once. The course's settings call this in each program."""
     LogFormatter.format = _format  # type: ignore[method-assign]
     utils.parse_utc = _parse_utc
     utils.is_ignored = _is_ignored
@@ -93,13 +93,13 @@ def guard() -> None:
 
 
 class _Glob:
-    """Replaces the module `glob`."""
+    """Replacement for the module `glob`, which takes folders of the course literally, even with wildcard characters."""
 
     escape = staticmethod(glob.escape)
 
     @staticmethod
     def glob(pattern: str) -> list[str]:
-        """Return the paths that match; the longest folder known to be literal stands for itself."""
+        """Return the paths that match a pattern. A folder at its start that is in `_literal` is taken literally."""
         folder = max((one for one in _literal if pattern.startswith(one + os.sep)), key=len, default="")
         return glob.glob(glob.escape(folder) + pattern.removeprefix(folder))  # noqa: PTH207  as nbgrader does
 
@@ -281,7 +281,7 @@ def _notebook_names(directory: CourseDirectory, unit: str) -> set[str]:
 
 
 def read_beside(folder: Path, name: str) -> bytes | None:
-    """Return the content of a file of nbgrader's in STUDENT/UNIT; None if it is missing or too long. Follow no link."""
+    """Return the content of nbgrader's file in STUDENT/UNIT without following links; None if missing or too long."""
     try:
         with OpenedFolder.of_student(folder) as opened, opened.file(name) as file:
             return read_up_to(file, _BESIDE[name])
