@@ -1,3 +1,3 @@
 """Marks exercises: students' code in one process, hidden graders in another."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

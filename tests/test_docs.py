@@ -257,8 +257,10 @@ def test_the_tables_have_the_figures_that_were_measured(figures, section):
     assert wrong == []
 
 
-def test_the_citation_names_this_version():
-    assert f"\nversion: {__version__}\n" in (REPOSITORY / "CITATION.cff").read_text()
+def test_changelog_and_citation_name_this_version():
+    version, date = re.search(r"^## (\d\S*) - (\S+)$", (REPOSITORY / "CHANGELOG.md").read_text(), re.M).groups()
+    assert version == __version__
+    assert f"\nversion: {version}\ndate-released: {date}\n" in (REPOSITORY / "CITATION.cff").read_text()
 
 
 def test_every_file_exists_that_the_design_page_sends_an_engineer_to():
