@@ -219,4 +219,4 @@ def test_the_column_of_each_table(tmp_path, header, row, group, section):
     roster = read(path)
     assert roster.group("g") == group
     assert [student.id for student in roster.in_section(section).students] == ["ada"]
-    assert not any("Not understood" in remark for remark in roster.remarks)
+    assert not any("Unknown columns" in remark for remark in roster.remarks)
