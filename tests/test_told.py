@@ -91,8 +91,8 @@ def merge_states(a, b):
 def scaled_dot_product_attention(queries, keys, values):
     weights = torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=-1)
     return weights @ values, weights
-""", ["It returns 2 tensors; one tensor is asked for."], []),
-    "results are swapped": ("self_attention", "score_variance", """\
+""", ["It returns 2 tensors; one tensor is required."], []),
+    "results in each other's places": ("self_attention", "score_variance", """\
 def score_variance(queries, keys):
     scores = queries @ keys.transpose(-2, -1)
     return (scores / keys.shape[-1] ** 0.5).var(), scores.var()
