@@ -27,7 +27,7 @@ def check(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = Fal
     missing folder is created.
     """
     if os.path.realpath(path) in map(os.path.realpath, inputs):
-        raise NotWritable(f"{path} is a file that this command reads. Give the result a file of its own.")
+        raise NotWritable(f"{path} is a file that this command reads. Name another file for the result.")
     try:
         kind = stat.S_IFMT(path.lstat().st_mode)
     except FileNotFoundError:
@@ -35,7 +35,9 @@ def check(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = Fal
     except (OSError, ValueError) as error:
         raise NotWritable(f"{path} cannot be written: {_reason(error)}. Give another name.") from None
     if kind == stat.S_IFLNK:
-        raise NotWritable(f"{path} is a link, through which another file would be written. Give a file's own name.")
+        raise NotWritable(
+            f"{path} is a link, so another file would be overwritten. Give the name of a file that is not a link."
+        )
     if kind == stat.S_IFDIR:
         raise NotWritable(f"{path} is a folder. Give the name of a file.")
     if kind not in (0, stat.S_IFREG):
@@ -46,7 +48,7 @@ def check(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = Fal
     if not folder.is_dir():
         raise NotWritable(f"{path} cannot be written: there is no folder {folder}.")
     if not _is_changeable(path if kind else None, folder):
-        raise NotWritable(f"{path} cannot be written: it, or its folder, is not yours to change.")
+        raise NotWritable(f"{path} cannot be written: you may not change this file or its folder.")
 
 
 def write(contents: Mapping[Path, bytes], mode: int | None = None, *, makes_folder: bool = False) -> None:

@@ -54,7 +54,7 @@ def test_the_end_counts_if_it_is_better_and_the_cell_is_named(judged):
     (status, _), (note, _) = judged(content, *BOTH)
     assert status == "passed"
     assert note.startswith("After its check you changed `helper` in the cell `number ")
-    assert note.endswith("It is judged as it stands at the end of the notebook, where it does better.")
+    assert note.endswith("The version at the end of the notebook, where it earns more points, is graded.")
 
 
 def test_an_answer_below_its_check_counts(judged):
@@ -73,7 +73,7 @@ def test_what_is_wrong_at_both_moments_is_judged_at_its_check(judged):
     content = typed.with_cells(typed.edited(RIGHT, scaled_softmax=wrong), "torch = None")
     (status, _), (note, _) = judged(content, *BOTH)
     assert status == "failed"
-    assert note.endswith("It is judged as it stands at its check.")
+    assert note.endswith("The version at its check is graded.")
 
 
 def test_a_mistake_at_its_check_is_named_although_a_later_cell_ends_everything(marker):

@@ -155,7 +155,7 @@ def test_a_build_ends_where_one_of_its_processes_is_killed(course, autograder):
     answers = course / "autograder" / "right_answers" / UNIT / "layer_norm.py"
     with changed(answers, answers.read_text() + KILLED):
         said = autograder("build", code=2)
-    assert said.startswith(f"{UNIT}: a process that worked on it was ended from outside, perhaps because memory ran")
+    assert said.startswith(f"{UNIT}: the system ended a process that worked on this unit, perhaps because memory ran")
     assert not (course / "source").exists()
 
 

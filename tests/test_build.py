@@ -373,7 +373,7 @@ def test_the_kits_own_code_needs_no_sandbox():
     with GradingProcess("cpu", load(), own_code_alone=True) as marker:
         assert marker.ready.isolation == "none"
         assert psutil.Process(marker.pid).children() == []
-        with pytest.raises(GradingRefused, match="for the kit's own code alone"):
+        with pytest.raises(GradingRefused, match="only for the autograder's own code"):
             marker.grade("a.ipynb", solved("dot_product_attention"), "dot_product_attention")
         assert marker.grade_candidate("dot_product_attention", "solution").status == "graded"
 

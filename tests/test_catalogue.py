@@ -99,8 +99,8 @@ def test_an_edit_with_nothing_new_takes_away():
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("weights -> w", "must contain `weights` exactly once, but contains it 3 times"),
-        ("keys -> values", "must contain `keys` exactly once, but contains it 0 times"),
+        ("weights -> w", "the code must contain `weights` exactly once, but contains it 3 times"),
+        ("keys -> values", "the code must contain `keys` exactly once, but contains it 0 times"),
         ("scores to weights", "write an edit as `old -> new`, not `scores to weights`"),
         (" -> weights", "write an edit as"),
     ],

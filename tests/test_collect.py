@@ -109,7 +109,7 @@ def test_an_odd_name_stops_nobody(course, name):
 def test_nobody_hands_in_for_somebody_else(course):
     other = next(account.pw_name for account in pwd.getpwall() if account.pw_name != ME)
     hand_in(course, other, LATE, "forged", "f0")
-    assert f"says it is from {other} and belongs to {ME}" in collect(course)
+    assert f"its name says that it is from {other}, but it belongs to {ME}" in collect(course)
     assert collected(course, other) is None
     if os.geteuid() == 0:  # who alone can make a folder that belongs to another
         os.chown(hand_in(course, other, EARLY, "theirs"), pwd.getpwnam(other).pw_uid, -1)

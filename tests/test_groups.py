@@ -221,7 +221,7 @@ def test_the_column_of_each_table(tmp_path, header, row, group, section):
     roster = read(path)
     assert roster.group("g") == group
     assert [student.id for student in roster.in_section(section).students] == ["ada"]
-    assert not any("Not understood" in remark for remark in roster.remarks)
+    assert not any("Unknown columns" in remark for remark in roster.remarks)
 
 
 def test_serve_grades_a_submission_for_the_whole_group(course, recorded):

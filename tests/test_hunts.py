@@ -372,7 +372,7 @@ def test_a_mistake_that_is_not_known_cannot_be_hunted():
 
 def test_two_hunts_for_one_function_are_refused(graders):
     both = {HUNT: graders[HEADS][HUNT], "another": graders[HEADS][HUNT]}
-    with pytest.raises(NotReleasable, match="Two exercises hunt `merge_heads`"):
+    with pytest.raises(NotReleasable, match="Two bug hunts are for `merge_heads`"):
         release_data.release_data({HEADS: both}, HEADS, is_new=True)
 
 

@@ -102,8 +102,8 @@ def test_the_table_for_a_spreadsheet_has_what_nbgrader_counts(root):
     assert [rows[s][f"{UNIT}.status"] for s in rows] == ["graded", "graded", "not_submitted", "not_graded", "graded"]
     assert (rows["ines"][f"{UNIT}.score"], rows["cy"][f"{UNIT}.score"]) == ("0", "")
     said = " ".join(table.remarks)
-    assert "nothing was handed in by 1 of 5" in said
-    assert "not graded, without a mark here: cy" in said
+    assert "1 of 5 students submitted nothing" in said
+    assert "not graded, so without a grade here: cy" in said
     assert "to read, in formgrader: " in said
 
 
@@ -114,7 +114,7 @@ def test_a_unit_without_submissions_is_reported(once, tmp_path):
         book.add_assignment(UNIT)
         book.add_notebook(UNIT, UNIT)
     for table in (grade_tables.for_spreadsheet(of_class(tmp_path)), grade_tables.for_canvas(of_class(tmp_path), {})):
-        assert f"{UNIT}: NOBODY HAS HANDED IN, so everyone has 0 for it here." in table.remarks
+        assert f"{UNIT}: NOBODY HAS SUBMITTED, so everyone has 0 for this unit." in table.remarks
     table = grade_tables.for_spreadsheet(of_class(once))
     assert not [one for one in table.remarks if "NOBODY" in one]
 
@@ -136,7 +136,7 @@ def test_the_table_for_canvas_has_canvas_own_columns(root):
     ]
     assert [row[-1] for row in table.rows[4:]] == ["EX", "0"]
     said = " ".join(table.remarks)
-    assert f"has {FULL - 1:g} points in Canvas, and {FULL:g} here" in said
+    assert f"has {FULL - 1:g} points in Canvas, but {FULL:g} here" in said
     assert "HYPERLINK" in said
     assert "left excused (EX) or without the assignment (N/A): ines" in said
     with pytest.raises(NoTable, match="no column `Essay`"):
@@ -145,7 +145,7 @@ def test_the_table_for_canvas_has_canvas_own_columns(root):
     ours = grade_tables.for_canvas(of_class(root), {})
     assert ours.rows[2] == ["O'Neil, Jr., Ada", "", "", "ada", "", score]
     assert ours.without == ["bo"]
-    assert "it would make a new one" in " ".join(ours.remarks)
+    assert "so Canvas would make a new one" in " ".join(ours.remarks)
 
 
 @pytest.mark.parametrize("points", ["{}", "{}.0", "{}.00", "{},0", "0{}", "", "{}.5", "{}0", "many"])
@@ -156,7 +156,7 @@ def test_points_of_canvas_are_compared_as_numbers(root, points):
     table = grade_tables.for_canvas(of_class(root), {})
     assert table.rows[1][-1] == points
     differs = points in ("", "many", f"{FULL:g}.5", f"{FULL:g}0")
-    assert (f"has {points or 'no'} points in Canvas, and {FULL:g} here." in " ".join(table.remarks)) == differs
+    assert (f"has {points or 'no'} points in Canvas, but {FULL:g} here." in " ".join(table.remarks)) == differs
     assert ("points in Canvas" in " ".join(table.remarks)) == differs
 
 
@@ -170,7 +170,7 @@ def test_moodle_gets_its_worksheet_or_a_table_for_its_grade_import(root, tmp_pat
         "Participant 501", "Ada O'Neil, Jr.", "-",
     )  # fmt: skip
     assert ada["Grade"] == grade_tables.for_spreadsheet(of_class(root)).rows[1][7]
-    assert "passes over grades above its maximum without a word: ada" in " ".join(table.remarks)
+    assert "ignores grades above its maximum, and does not say so: ada" in " ".join(table.remarks)
     grader = tmp_path / "grades.csv"
     grader.write_bytes(
         'First name;Last name;ID number;Email address\r\nAda;"O\'Neil, Jr.";;ada@example.org\r\n'.encode("utf-16")
@@ -194,13 +194,13 @@ def test_a_roster_reports_its_columns_and_what_cannot_be_used(tmp_path):
     said = " ".join(found.remarks)
     assert "the students' ids are its column `SIS Login ID`" in said
     assert "Student, Test" in said
-    assert "Not understood in the roster, and not used: Notes." in said
+    assert "Unknown columns of the roster, which are not used: Notes." in said
     assert [one.id for one in roster.read(file, id_column="sis user id").students][:2] == ["S-1", "S-2"]
     file.write_text("id\tfirst_name\tsection\tseat\nada\tAda\tA\t1\n")
-    assert roster.read(file).remarks == ("Not understood in the roster, and not used: seat.",)
+    assert roster.read(file).remarks == ("Unknown columns of the roster, which are not used: seat.",)
     for content, why in (
         (CANVAS.encode("latin-1"), r"not in UTF-8, perhaps in Latin-1 \(line 6\)"),
-        (b"i\0d\0\n\0a\0", "in UTF-16 without its mark"),
+        (b"i\0d\0\n\0a\0", "in UTF-16 without a byte order mark"),
         (b"id,last_name,first_name\nada,O'Neil, Jr.,Ada\n", "more values than columns in line 2.*quotation marks"),
         (b"Name,Matrikel\nAda,1\n", "names nobody.*Its columns are: Name, Matrikel.*--id-column"),
         (b"Student,ID,SIS Login ID,Section\nA,1,ada,\nB,2,,\n", "no sis login id in line 3"),
@@ -386,7 +386,7 @@ def test_zip_file_and_roster_must_be_of_the_same_platform(root, tmp_path):
         assert why in ("number 503 is not on the roster", "nobody on the roster has this name")
         assert submitted(root)[f"ada/{UNIT}/{UNIT}.ipynb"] == before
     (root / "roster.csv").write_text(CANVAS)
-    with pytest.raises(BadZip, match=r"is Moodle's and the roster Canvas's.*Take Moodle's own table"):
+    with pytest.raises(BadZip, match=r"is from Moodle and the roster from Canvas.*Use Moodle's own table"):
         taken_in(root, path)
 
 
@@ -400,7 +400,7 @@ def test_only_the_line_without_a_possible_id_is_left_out(root, tmp_path, capsys)
     assert found.left_out == ("eve e@example.org",)
     code, out, why = said(capsys, export, [UNIT], "moodle", None, None, sheet, "Email address", None, root)
     assert (code, len(out.splitlines())) == (1, 3)
-    assert "NOT TAKEN FROM THE ROSTER: eve e@example.org, which can be no new student's id" in " ".join(why.split())
+    assert "NOT TAKEN FROM THE ROSTER: eve e@example.org, which cannot be a new student's id" in " ".join(why.split())
     sheet.write_text("First name,Last name,Email address\nEve,E,eve e@example.org\n")
     with pytest.raises(BadRoster, match=r"ids that no new student can have: eve e@example.org"):
         roster.read(sheet)
@@ -613,7 +613,7 @@ def test_obstacles_in_one_students_folder_stop_nobody_else(tmp_path):
     assert (done.new, sorted(done.replaced), sorted(done.left_out)) == (["sf"], ["sb", "sc", "sd"], ["sa", "se"])
     for student in ("sb", "sc", "sd", "sf"):
         assert (folder / student / UNIT / f"{UNIT}.ipynb").read_bytes() == b"new"
-    assert "is in the way: " in done.left_out["sa"]
+    assert "cannot be replaced: " in done.left_out["sa"]
 
 
 def test_an_entry_without_a_name_is_left_out(root, tmp_path):
@@ -647,7 +647,7 @@ def test_the_commands_print_results_and_errors(root, tmp_path, autograder, capsy
     assert result.returncode == 1
     assert "The zip file is Canvas's.\n" in result.stdout
     assert "1 submissions are new" in result.stdout
-    assert "strange.txt: its name is not as in a zip file" in result.stderr
+    assert "strange.txt: its name does not have the form of a submission" in result.stderr
     code, out, _ = said(capsys, export, [UNIT], "canvas", tmp_path / "marks.csv", **here)
     assert (code, out) == (0, "")
     assert (tmp_path / "marks.csv").read_text().startswith("Student,ID,SIS User ID,SIS Login ID,Section,Dot-Product")

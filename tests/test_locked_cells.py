@@ -82,7 +82,7 @@ def test_an_import_in_the_set_up_cell_is_kept_and_said(marker):
     report = marker.grade("imports.ipynb", content, UNIT)
     assert report.exercise("scaled_softmax").status == "passed"
     assert report.message.startswith(
-        "You added lines to the locked cell `setup`: what was released is restored, and your lines were run as well."
+        "You added lines to the locked cell `setup`: the released lines were restored, and your lines were run as well."
     )
 
 
@@ -107,7 +107,7 @@ def test_changed_lines_are_said_and_cost_nothing(marker):
     content = typed.edited(content, six_words=lambda text: text.replace("0.", "1."))
     report = marker.grade("changed.ipynb", content, UNIT)
     assert report.exercise("embed").status == "passed"
-    assert "You changed lines of the locked cell `six_words`: what was released was run" in report.message
+    assert "You changed lines of the locked cell `six_words`: the released lines were run" in report.message
 
 
 def test_a_notebook_in_which_every_locked_cell_was_edited_is_graded(marker):

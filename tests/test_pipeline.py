@@ -245,7 +245,7 @@ def test_exit_codes(score, status, percent, code):
         ("{}/elsewhere.xml", None, "is a link"),
         ("/dev/null", None, "not a regular file"),
         ("{}/no/a.xml", None, "there is no folder"),
-        ("/proc/version", None, "not yours to change"),
+        ("/proc/version", None, "you may not change this file"),
     ],
 )
 def test_a_file_that_must_not_be_written_is_refused_before_marking(tmp_path, junit, gradescope, said):

@@ -241,7 +241,7 @@ def test_nothing_there_yet(postgresql, tmp_path):
         ("postgresql://autograder:{secret}@/postgres?host={folder}/none", "No such file or directory. Is the server"),
         ("postgresql://autograder:{secret}@/postgres?host={folder}&sslmode={secret}", "invalid sslmode"),
         ("postgresql+pg8000://autograder:{secret}@/postgres", "needs a driver that is not installed"),
-        ("postgresql://autograder:{secret}@x@localhost/postgres", "written %40"),
+        ("postgresql://autograder:{secret}@x@localhost/postgres", "write @ as %40"),
         ("postgresql://autograder:{secret}@localhost:{secret}/postgres", "cannot be read"),
         ("postgres://autograder:{secret}@/postgres", "begins with postgres://"),
         ("mysql://autograder:{secret}@/postgres", "begins with mysql://"),

@@ -243,7 +243,7 @@ def test_nbgraders_own_commands_give_the_same_points_and_page(root, recorded):
     reweight(root, EXERCISES[0], "drop")
     result = recorded.grade(root)
     sentences = [
-        f"Your instructor took {EXERCISES[0]} out: it counts in neither your points nor the maximum.",
+        f"Your instructor removed {EXERCISES[0]} from the unit: it counts in neither your points nor the maximum.",
         f"Your instructor changed the points of softmax from {RELEASED['softmax']:g} to 9.",
     ]
     assert paragraphs(root, "ada") == sorted(sentences, key=lambda text: "softmax" in text)

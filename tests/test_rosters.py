@@ -73,7 +73,7 @@ def test_moodles_worksheet_in_each_language(tmp_path, language):
     found = roster.read(put(tmp_path, f"{header}\n{line}\n"))
     assert found.platform == "Moodle"
     assert [(one.id, one.last_name, one.email) for one in found.students] == [("a1", "Ada O'Neil", "ada@example.org")]
-    assert not any("Not understood" in remark for remark in found.remarks), found.remarks
+    assert not any("Unknown columns" in remark for remark in found.remarks), found.remarks
     name = "Ada O'Neil_501_assignsubmission_file_/unit.ipynb"
     assert RosterMatcher(found).student(readings_of(name, "Moodle"))[0] == "a1"
     table = for_moodle(MarkedClass(found, [_NoMarks], {"unit": frozenset()}))
@@ -173,7 +173,7 @@ def test_a_course_that_is_begun_is_no_class(tmp_path):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('[roster]\nheader = { Kenmerk = "identity" }\n', "`Kenmerk` as `identity`, which is no column of a roster"),
+        ('[roster]\nheader = { Kenmerk = "identity" }\n', "`Kenmerk` as `identity`, which is not a column of a roster"),
         ("[roster]\nheader = 3\n", "cannot be used: Expected `object`"),
         ("[limits]\ncell_cpu_seconds = 10\n", r"unknown field `limits`.*may have only \[roster\] and"),
         ("[roster", "cannot be used: "),

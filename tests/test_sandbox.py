@@ -594,7 +594,7 @@ def test_waiting_and_computing_have_different_time_limits(fork_server):
     with pytest.raises(TimedOut) as waited:
         fork_server("B").fork("cpu").request(request, cpu_seconds=10)
     assert time.monotonic() - started < 40
-    assert str(waited.value) == "It waited 10 seconds for something that did not come."
+    assert str(waited.value) == "The code waited 10 seconds without computing anything."
 
 
 def test_waiting_for_a_processor_ends_no_worker(own_parent):
@@ -686,7 +686,9 @@ def test_files_are_counted_where_the_kernel_gives_no_namespace():
     run = [sys.executable, "-c", WITHOUT_NAMESPACES, *FILLS.values()]
     command = ["unshare", "--user", "--map-root-user", "sh", "-c", f'{forbid} "$@"', "sh", *run]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=200)
-    said = dict.fromkeys(FILLS, "Its files came to more than 256 MB.") | {"many files": "It made more than 1000 files."}
+    said = dict.fromkeys(FILLS, "The notebook's files had more than 256 MB in all.") | {
+        "many files": "It made more than 1000 files."
+    }
     assert done.stdout.splitlines() == ["False", *said.values()], done.stderr
 
 
@@ -712,12 +714,12 @@ threading.stack_size(1 << 18)
 for _ in range(80): threading.Thread(target=time.sleep, args=(100,)).start()
 time.sleep(5)
 """,
-    "One of its files came to more than 32 MB.": """
+    "One of the notebook's files had more than 32 MB.": """
 import signal
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 open("large", "wb").write(bytes(40 << 20))
 """,
-    "It used up the 512 MB of memory that a notebook may have.": """
+    "The notebook used more than the 512 MB of memory that it may use.": """
 import ctypes, os
 held = []
 try:
@@ -725,7 +727,7 @@ try:
 except MemoryError:
     os.abort()
 """,
-    "The answer that came back could not be read.": """
+    "The answer of the student's process could not be read.": """
 import os, time
 for number in range(3, 20):
     try: os.write(number, b"x" * 100)
@@ -758,5 +760,5 @@ def test_the_cause_of_a_workers_end_is_reported_for_cells_and_calls(marker):
     report = marker.grade("threads.ipynb", with_cells([threads + "time.sleep(5)"], softmax=call), UNIT)
     words = "More than 64 threads ran at once; a notebook may have 64."
     assert next(cell.message for cell in report.cells if cell.status == "crashed").startswith(words)
-    assert report.exercise("softmax").message == f"{words} The rest of its tests was not run."
+    assert report.exercise("softmax").message == f"{words} The rest of the tests was not run."
     assert report.score == report.max_score - report.exercise("softmax").max_score

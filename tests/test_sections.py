@@ -180,7 +180,7 @@ def test_the_sections_of_a_table(tmp_path, header):
     lines = [before.format(number, text) for number, (text, _) in enumerate(people)]
     file.write_text(header + "\n".join(lines))
     found = roster.read(file)
-    assert not [remark for remark in found.remarks if "Not understood" in remark]
+    assert not [remark for remark in found.remarks if "Unknown columns" in remark]
     for section in set().union(*(sections for _, sections in people)):
         expected = [f"s{number}" for number, (_, sections) in enumerate(people) if section in sections]
         assert [one.id for one in found.in_section(section).students] == expected

@@ -560,7 +560,7 @@ def test_the_command_grades_next_to_a_hanging_submission_and_after_a_kill(course
     with course_lock(course):
         submit(course, "cy", notebook(), FIRST)
         running.remark(f"Nobody who submitted {OTHER} is on the roster")
-        running.remark("waits until that one is done")
+        running.remark("new submissions wait until it has ended")
     assert sorted(running.line()["student"] for _ in range(2)) == ["cy", "hangs"]
     with (course / "roster.csv").open("a") as roster:
         roster.write("yan,Yan\nzoe,Zoe\n")

@@ -184,7 +184,7 @@ def test_a_name_without_a_time_is_reported_and_the_newest_with_one_is_collected(
     collecting.round()
     assert collecting.collected() == {"ada": FIRST}
     assert sorted(remark.partition(" (")[2] for remark in collecting.remarks) == [
-        "it is not a folder).", *["its name says no time)."] * 3,
+        "it is not a folder).", *["its name contains no valid time)."] * 3,
     ]  # fmt: skip
 
 

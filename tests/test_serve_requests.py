@@ -93,7 +93,7 @@ def test_refused_requests_change_nothing(course, recorded, caplog):
             (here, {"Content_Length": "9" * 5000}, 413, "1 MB"),
             (here, {"body": b""}, 400, "is not a notebook"),
             (here, {"body": b"<html>"}, 400, "is not a notebook"),
-            (here + "?wait=soon", {}, 400, "wait is a number"),
+            (here + "?wait=soon", {}, 400, "wait must be a number"),
             ("/submissions/self_attention/ada", {}, 404, f"There is no unit 'self_attention' here. Served: {UNIT}."),
             *(
                 (f"/submissions/{UNIT}/{name}", {}, 400, "cannot be a student's id")
@@ -101,7 +101,7 @@ def test_refused_requests_change_nothing(course, recorded, caplog):
             ),
             (f"/submissions/{UNIT}/amra", {}, 404, "'amra' is not on the roster. Put this id on it"),
             (f"/submissions/{UNIT}/%ff", {"Authorization": None}, 401, ".serving/token"),
-            (f"/submissions/{UNIT}/%ff", {}, 400, "could be understood"),
+            (f"/submissions/{UNIT}/%ff", {}, 400, "did not understand this request"),
             ("/ready?terms=", {"method": "GET"}, 404, "There is nothing here."),
         ]:
             found = requests.ask(path, **{"body": notebook(), **asked})

@@ -293,7 +293,7 @@ def test_what_lies_in_the_exchange_is_collected_as_a_strangers(course_folder, tm
     assert result.returncode == 0, result.stderr
     found = {str(path.relative_to(course_folder / "submitted")) for path in course_folder.rglob("submitted/*/*/*")}
     assert found == {f"{student}/{UNIT}/{UNIT}.ipynb" for student in ("ada", "a+b")}
-    for name, why in (("<b>", "is not a student's"), ("late", "says no time"), ("linked", "is not a folder")):
+    for name, why in (("<b>", "is not a student's"), ("late", "contains no valid time"), ("linked", "is not a folder")):
         assert re.search(rf"Not collected: '{name}\+.*{why}", result.stderr)
 
 

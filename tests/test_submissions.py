@@ -136,7 +136,7 @@ def test_an_exercise_of_the_wrong_kind_is_reported(mark_one):
     exercise = mark_one("SelfAttention_v1", "def SelfAttention_v1(d_in, d_out): pass")
     assert (exercise.status, exercise.message) == (
         "failed",
-        "`SelfAttention_v1` should be a class; here it is a function.",
+        "`SelfAttention_v1` is a function; it should be a class.",
     )
 
 

@@ -52,15 +52,15 @@ def multi_head_scores(queries, keys):
 """, ["What line 2 makes is wrong.", "are two names mixed up?",
       "On the way to its result, the line makes:"], ["`keys`"]),
     "a mask and its use": (*edited("masked_fill(self", "masked_fill(~self"), ["do not fit together",
-      "takes it the other way round: what should be hidden is kept", "It is the other way round: 0 where"], []),
+      "reads it with the opposite meaning: it keeps what should be hidden", "It is inverted: 0 where"], []),
     "a step left out": (*edited(MASKING, "pass"), ["a step there is wrong, or missing"], ["pass"]),
     "made and not used": (*edited(MASKING, MASKING.removeprefix("scores = ")), ["do not fit together",
-      "makes is right, but line", "it goes on with what line"], []),
+      "makes is right, but line", "it uses the input of line"], []),
     "returned too early": (*SDPA, """\
 def scaled_dot_product_attention(queries, keys, values):
     scores = queries @ keys.transpose(-2, -1)
     return torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
-""", ["What line 3 returns is wrong.", "is a last step left out, or is another name meant?",
+""", ["What line 3 returns is wrong.", "is a last step missing, or is another name meant?",
       "As it should be: `scores` (line 2)."], []),
     "a mask that is not turned": ("attention_masks", "CrossAttention", """\
 class CrossAttention(nn.Module):
@@ -79,7 +79,7 @@ class CrossAttention(nn.Module):
         mask = None if context_mask is None else context_mask[:, None, None, :]
         found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         return self.out_proj(found.transpose(1, 2).flatten(2))
-""", ["This mask is the other way round from what is needed here"], ["two names"]),
+""", ["This mask is the inverse of the required one"], ["two names"]),
     "states for arguments": ("efficient_attention", "merge_states", """\
 def merge_states(a, b):
     maximum = torch.maximum(a[0], b[0])
@@ -91,12 +91,12 @@ def merge_states(a, b):
 def scaled_dot_product_attention(queries, keys, values):
     weights = torch.softmax(queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5, dim=-1)
     return weights @ values, weights
-""", ["It returns 2 tensors; one tensor is asked for."], []),
+""", ["It returns 2 tensors; one tensor is required."], []),
     "results in each other's places": ("self_attention", "score_variance", """\
 def score_variance(queries, keys):
     scores = queries @ keys.transpose(-2, -1)
     return (scores / keys.shape[-1] ** 0.5).var(), scores.var()
-""", ["Two tensors, each right in itself, stand in each other's places in this line"], []),
+""", ["Two tensors, each right in itself, are swapped in this line"], []),
     "one cause in two lines": ("dot_product_attention", "softmax", """\
 def softmax(scores, dim=0):
     high = scores.amax(dim=dim, keepdim=True)
@@ -120,7 +120,7 @@ def alibi_bias(num_heads, num_tokens):
                 bias[head, q, k] = slope * (k - q)
     slope = 0
     return bias
-""", ["What line 8 makes is wrong.", "If line 8 is right as it stands, look at what it uses: "
+""", ["What line 8 makes is wrong.", "If line 8 is right, look at what the line uses: "
       "head (line 3), q (line 5), k (line 6), slope (line 4)."], [
           "count", "bias (", "num_heads", "go into this line are right"]),
     "ones that a line cuts": ("causal_attention", "CausalAttention", CAUSAL.replace(
@@ -147,7 +147,7 @@ def alibi_bias(num_heads, num_tokens):
         active = self.gelu(widened)
         return x + self.linear2(active)
 """, ["Line 16 makes `active` wrong.",
-      "If line 16 is right as it stands, look at what it uses: self.gelu (line 7)."], ["widened ("]),
+      "If line 16 is right, look at what the line uses: self.gelu (line 7)."], ["widened ("]),
     "a name that is used again": ("tiny_language_model", "TransformerBlock", """class TransformerBlock(nn.Module):
     def __init__(self, d, num_heads, context_length):
         super().__init__()
@@ -162,7 +162,7 @@ def alibi_bias(num_heads, num_tokens):
         found = F.scaled_dot_product_attention(*heads, is_causal=True).transpose(1, 2).flatten(2)
         x = x + self.out_proj(found)
         return x + self.linear2(F.gelu(self.linear1(self.norm2(x))))
-""", ["If line 13 is right as it stands, look at what it uses: x (line 9), self.out_proj (line 6), "],
+""", ["If line 13 is right, look at what the line uses: x (line 9), self.out_proj (line 6), "],
       ["As it should be"]),
     "what a method keeps": ("inference", "KVCache", """class KVCache:
     def __init__(self):
@@ -175,7 +175,7 @@ def alibi_bias(num_heads, num_tokens):
             self.keys = torch.cat([self.keys, keys], dim=-2)
             self.values = torch.cat([self.values, values], dim=-2)
 """, ["What line 7 keeps is wrong.", "append(a tensor of shape (2, 6), a tensor of shape (2, 5)) and ",
-      "is something lost that was there"], ["return"]),
+      "A part of the required tensor is missing"], ["return"]),
     "a line of a method": ("inference", "KVCache", """class KVCache:
     def __init__(self):
         self.keys = self.values = None
@@ -202,7 +202,7 @@ def pairwise_scores(inputs):
         for j, other in enumerate(inputs):
             scores[i, j] = torch.dot(one, other)
     return scores
-""", ["What line 5 makes is wrong.", "look at what it uses: scores (line 2)"], ["go into this line are right"]),
+""", ["What line 5 makes is wrong.", "look at what the line uses: scores (line 2)"], ["go into this line are right"]),
     "a divisor of ones": ("causal_attention", "renormalized_causal_weights", """\
 def renormalized_causal_weights(weights):
     total = weights.sum(dim=-1, keepdim=True)

@@ -18,7 +18,7 @@ IS_NOT_DEFINED = "`scaled_softmax` is not defined in the notebook. "
 RIGHT = typed.alone(UNIT, scaled_softmax=ANSWER)
 STUB = f"{HEAD}\n    # YOUR CODE HERE\n    raise NotImplementedError()"
 NO_GPU = "Grading runs without a GPU: use the device of the input"
-NO_ANSWER = "Nobody can type an answer in grading"
+NO_ANSWER = "Nobody can type input during grading"
 
 
 @pytest.fixture
@@ -31,21 +31,21 @@ def message(marker):
     return message
 
 
-NO_EFFECT = "Its cell has a definition of it that took no effect."
+NO_EFFECT = "The definition in its cell had no effect."
 MISSING = {
     "a magic": (f"%%memit\n{ANSWER}", "`%%memit`, which grading does not run, kept the cell `scaled_softmax` from"),
     "below blank lines": (f"\n\n%%html\n{ANSWER}", "`%%html`, which grading does not run, kept the cell"),
     "a file": (f"%%writefile answer.py\n{ANSWER}", "`%%writefile` writes the cell `scaled_softmax` into a file and"),
     "emptied": ("", "Its cell `scaled_softmax` is empty."),
-    "another name": (OTHER, "Its cell `scaled_softmax` does not define it: was the name changed?"),
+    "another name": (OTHER, "Its cell `scaled_softmax` does not define this name: did you change the name?"),
     "a string": (f"'''\n{ANSWER}\n'''", NO_EFFECT),
     "a branch": (
         "if not torch:\n    def scaled_softmax(): pass",
-        "Its cell has a definition of it that took no effect.",
+        "The definition in its cell had no effect.",
     ),
     "deleted by its own cell": (
         f"{ANSWER}\ndel scaled_softmax",
-        "Its cell has a definition of it that took no effect.",
+        "The definition in its cell had no effect.",
     ),
 }
 
@@ -57,8 +57,10 @@ def test_why_an_answer_is_not_defined(message, code, words):
 
 def test_a_deleted_cell_is_asked_about_and_a_text_cell_is_said(message):
     deleted = typed.edited(RIGHT, scaled_softmax=None)
-    assert message(deleted) == f"{IS_NOT_DEFINED}Was its cell deleted or the name changed?"
-    assert message(typed.with_cells(deleted, ANSWER, kind="markdown")).startswith(f"{IS_NOT_DEFINED}Its cell is text")
+    assert message(deleted) == f"{IS_NOT_DEFINED}Did you delete its cell or change the name?"
+    assert message(typed.with_cells(deleted, ANSWER, kind="markdown")).startswith(
+        f"{IS_NOT_DEFINED}Its cell is a text cell"
+    )
 
 
 def test_what_is_missing_is_named_and_not_what_needs_it(marker):
@@ -113,7 +115,7 @@ def test_breakpoints_are_ignored_and_the_cells_are_named(marker):
     content = typed.with_cells(content, "1 / 0", "%debug", *BREAKPOINTS.values(), "# breakpoint()")
     report = marker.grade("debugged.ipynb", content, UNIT)
     assert report.exercise("scaled_softmax").status == "passed"
-    assert "Breakpoints are ignored in grading: there is one in the cells `setup (added lines)`, `sc" in report.message
+    assert "Grading ignores breakpoints: there is one in the cells `setup (added lines)`, `sc" in report.message
     assert [cell.message.split(" (")[0] for cell in report.cells if cell.troubled] == [
         "Raised ZeroDivisionError: division by zero"
     ]

@@ -151,9 +151,8 @@ def refuse_removed_exercises(of_class: Unit) -> None:
     removed = [exercise.name for exercise in of_class.exercises if exercise.name not in graded]
     if removed:
         raise UnusableUnit(
-            f"This version of the autograder can no longer grade {', '.join(removed)} in {of_class.name}, which "
-            "this class "
-            "was given. Grade the unit with the version that released it."
+            f"This class was given exercises of {of_class.name} that are no longer in the autograder: "
+            f"{', '.join(removed)}. Grade the unit with the version that released it."
         )
 
 

@@ -245,11 +245,11 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         if of_database or "OSError" in reason:
             raise self._database.problem(RuntimeError(reason))
         advice = (
-            " Exercises can be added or taken away only before anything is graded; keep this gradebook for the old "
-            "version and start a new one."
+            " Exercises can be added or removed only before anything is graded. Keep this gradebook for the old "
+            "version, and start a new one."
         )
         raise CourseProblem(
-            f"nbgrader could not put {self._unit} as it is now into the gradebook: {reason}"
+            f"nbgrader could not enter the present version of {self._unit} into the gradebook: {reason}"
             + (advice if "RuntimeError" in reason else "")
         )
 

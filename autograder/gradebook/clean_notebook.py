@@ -19,12 +19,12 @@ from ..course.nodes import copied, new_cell, truncate_for_storage
 from ..course.notebook import RawCell, RawNotebook, UnreadableNotebook, cell_name, parse
 from . import pictures
 
-PUT_BACK = "# This cell was missing from the submitted notebook, and has been put back.\n"
+PUT_BACK = "# This cell was missing from the submitted notebook; grading has restored it.\n"
 
 MOVED = "*[What was written here is in the answer to `{name}`.]*"
 FOUND = "*[The answer was not written into this cell. It was found in {where}:]*\n\n{text}"
 
-LEFT_OUT = "[The check that this notebook carried stood here. It takes no part in marking.]"
+LEFT_OUT = "[The check that this notebook contained was here. Grading does not use it.]"
 
 ADDED_TO = "added_to"
 """Metadata key of a cell with lines that a student added to a locked cell; the value is the locked cell's name."""

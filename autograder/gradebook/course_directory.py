@@ -56,7 +56,7 @@ def first_error(result: Any) -> str:
     """Return the first error in the log of a result of nbgrader's API."""
     lines = ((result.get("log") or "") + "\n" + (result.get("error") or "")).splitlines()
     errors = [line.strip() for line in lines if re.match(r"\s*[\w.]*(Error|Exception|MissingEntry)\b.*:", line)]
-    return (errors or [line.strip() for line in lines if line.strip()] or ["it did not say why."])[0]
+    return (errors or [line.strip() for line in lines if line.strip()] or ["nbgrader reported no reason."])[0]
 
 
 def put_commands_on_path() -> None:

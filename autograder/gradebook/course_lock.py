@@ -58,5 +58,6 @@ def course_lock(root: Path, lock: str = LOCK, command: str = "grade`, `import` o
 
 def _already_locked(command: str, what: str) -> AlreadyLocked:
     return AlreadyLocked(
-        f"Another `autograder {command}` is writing to {what}. Nothing was done; run this again when that one is done."
+        f"Another `autograder {command}` is writing to {what}. Nothing was changed; run this command again when "
+        "the other has ended."
     )

@@ -156,7 +156,7 @@ def of_directory(directory: Any) -> Database:
     if name != _POSTGRESQL:
         raise _no_address(f"begins with {name}://")
     if "@" in (url.host or ""):
-        raise _no_address("has an @ too many: in a password it is written %40")
+        raise _no_address("has an extra @: in a password, write @ as %40")
     return Database(root, url)
 
 
@@ -169,8 +169,8 @@ def of_program(directory: Any) -> Database:
 
 def _no_address(what: str) -> CourseProblem:
     return CourseProblem(
-        "CourseDirectory.db_url in the course's nbgrader_config.py is no address of a gradebook: it "
-        f"{what}. Write postgresql://ROLE@HOST/DATABASE, or take it out to keep the gradebook in {FILE}."
+        "CourseDirectory.db_url in the course's nbgrader_config.py is not the address of a gradebook: it "
+        f"{what}. Write postgresql://ROLE@HOST/DATABASE, or delete the setting to keep the gradebook in {FILE}."
     )
 
 

@@ -60,13 +60,16 @@ class DueDate:
         if request.by:
             extension = duration(request.by)
             if not extension:
-                raise BadExtension(f"`{request.by}` is no extension. Write days, hours or minutes: 2d, 36h, 1d 12h.")
+                raise BadExtension(
+                    f"`{request.by}` is not an extension. Write days, hours or minutes: 2d, 36h, 1d 12h."
+                )
             return extension
         until = time_in(request.until.encode(), StampFormat(self.zone))
         if until is None:
             raise BadExtension(
-                f"`{request.until}` is not a date with a time, or this time is missing or occurs twice in the class's "
-                f"time zone. Write it like {self.in_zone()[:16]}, or add an offset: {self.in_zone()[:16]} +0200."
+                f"`{request.until}` is not a date with a time, or a clock change in the class's time zone skips or "
+                f"repeats this time. Write it like {self.in_zone()[:16]}, or add an offset: "
+                f"{self.in_zone()[:16]} +0200."
             )
         if until <= self.utc:
             raise BadExtension(
@@ -90,7 +93,7 @@ class Extensions:
         self._known = people.enrolled | set(self._students)
         zone = StampFormat.of_course(self._directory).zone
         if zone is None:
-            raise BadExtension("c.Exchange.timezone in nbgrader_config.py is no time zone, as Europe/Berlin is.")
+            raise BadExtension("c.Exchange.timezone in nbgrader_config.py is not a time zone such as Europe/Berlin.")
         with self._database.reading() as session:
             due = session.query(Assignment.duedate).filter_by(name=unit).scalar() if session else None
             self.given: Mapping[str, timedelta] = of_unit(session, unit) if session else {}

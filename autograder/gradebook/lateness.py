@@ -41,7 +41,7 @@ class LatePenalties:
         if rule and not hasattr(self._plugin, "rule"):
             raise CourseProblem(
                 f"{FILE} has a [late_penalty], and nbgrader_config.py names the plugin {type(self._plugin).__name__}, "
-                "which does not read it. Take one of them out."
+                "which does not use it. Delete one of the two settings."
             )
 
     def penalty(self, student: str, score: float, late: timedelta) -> float | None:
@@ -58,7 +58,7 @@ class LatePenalties:
         except Exception as error:  # the instructor's code
             raise CourseProblem(
                 f"The late submission plugin {type(self._plugin).__name__} failed for {printable(student)}: "
-                f"{_named(error)}. Correct it, and run this again."
+                f"{_named(error)}. Correct the plugin, and run the same command again."
             ) from error
         return None if penalty is None else min(max(float(penalty), 0.0), score)
 

@@ -58,7 +58,9 @@ class Rule(msgspec.Struct, frozen=True):
     def sentence(self, exercise: str) -> str:
         """Return the reason for other points, for the student."""
         if self.kind == "drop":
-            return f"Your instructor took {exercise} out: it counts in neither your points nor the maximum."
+            return (
+                f"Your instructor removed {exercise} from the unit: it counts in neither your points nor the maximum."
+            )
         if self.kind == "give_full":
             return f"Your instructor gave the {self.points:g} points of {exercise} to everyone who submitted."
         return f"Your instructor changed the points of {exercise} from {self.released:g} to {self.points:g}."
@@ -192,7 +194,7 @@ class Reweighting(NamedTuple):
             if session is None:
                 raise BadReweight(f"Nothing is graded yet: there is no {its}. Run `autograder grade {self.unit.name}`.")
             if kind == "undo" and exercise not in of_unit(session, self.unit.name):
-                raise BadReweight(f"{exercise} counts the points that it was released with: {released:g}.")
+                raise BadReweight(f"{exercise} already counts the points that it was released with: {released:g}.")
         with (
             course_lock(self.root),
             its.explained_errors(),

@@ -144,7 +144,7 @@ class ClassList:
             raise Strangers(
                 f"Nobody who submitted {unit} is on the roster {self.file}: there are submissions of "
                 f"{_some(submitted, 5)}, and its ids are {_some(ids, 5)}. Nothing in this unit is graded. If another "
-                "column has the ids, `--id-column` names it; else put these students on the roster."
+                "column has the ids, name it with `--id-column`; else put these students on the roster."
             )
 
 
@@ -337,9 +337,9 @@ def _id_column(path: Path, table: RosterTable, kind: _Kind, people: list[Line], 
         if column in columns and any(_value(line.values, table.words, column) for line in people):
             return column
     raise BadRoster(
-        f"The roster {path} names nobody: it needs a header with a column `id`, and a line a student, or to be the "
-        f"table that Canvas or Moodle exports. Its columns are: {_some(table.header) or 'none'}. If another one has "
-        "the ids, `--id-column` names it."
+        f"The roster {path} names nobody: it must have a header with a column `id`, and a line for each student, or be "
+        f"the table that Canvas or Moodle exports. Its columns are: {_some(table.header) or 'none'}. If another column "
+        "has the ids, name it with `--id-column`."
     )
 
 
@@ -349,7 +349,7 @@ def _check(path: Path, people: list[Line], ids: list[str], column: str) -> None:
         raise BadRoster(f"The roster {path} names nobody: its column `{printable(column)}` is empty.")
     if without := [str(line.number) for line, name in zip(people, ids, strict=True) if not name]:
         raise BadRoster(
-            f"The roster {path} has no {printable(column)} in line {_some(without)}: give one, or take the line out."
+            f"The roster {path} has no {printable(column)} in line {_some(without)}: add it, or delete the line."
         )
     if repeated := [name for name, count in Counter(ids).items() if count > 1]:
         raise BadRoster(f"The roster {path} has {_some(sorted(repeated))} more than once.")
@@ -381,12 +381,12 @@ def _remarks(
         yield f"Left out of the roster: {_some([_TEST_STUDENT] * test_students)}, Canvas's test student."
     if unsafe:
         yield (
-            f"NOT TAKEN FROM THE ROSTER: {_ascii(unsafe)}, which can be no new student's id, in the column "
+            f"NOT TAKEN FROM THE ROSTER: {_ascii(unsafe)}, which cannot be a new student's id, in the column "
             f"`{printable(column)}`. An id has {RULE}. Correct these lines, or name another column with `--id-column`."
         )
     known = {word for word in table.words.values() if word in kind.person or re.fullmatch(kind.others, word)}
     if unknown := [name for name in table.header if name and table.words[name] not in known]:
-        yield f"Not understood in the roster, and not used: {_some(unknown)}."
+        yield f"Unknown columns of the roster, which are not used: {_some(unknown)}."
 
 
 def _value(values: Mapping[str, str], words: Mapping[str, str], column: str) -> str:

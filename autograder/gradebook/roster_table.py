@@ -134,7 +134,7 @@ def _decoded(path: Path, content: bytes) -> tuple[str, str]:
         looks = "not in UTF-8, perhaps in Latin-1" if not mark else f"damaged: it begins as {encoding.upper()} does"
         raise BadRoster(f"The roster {path} is {looks} (line {line}). {_SAVE_AS}") from None
     if "\0" in text:
-        raise BadRoster(f"The roster {path} is no text, or in UTF-16 without its mark. {_SAVE_AS}")
+        raise BadRoster(f"The roster {path} is not a text file, or is in UTF-16 without a byte order mark. {_SAVE_AS}")
     return text, encoding.upper()
 
 
@@ -173,7 +173,7 @@ def in_english(header: Iterable[str], own_words: Mapping[str, str], names: Itera
     for word, english in own_words.items():
         if _plain(english) not in allowed:
             raise BadRoster(
-                f"[roster.header] in autograder.toml reads `{word}` as `{english}`, which is no column of a roster. "
+                f"[roster.header] in autograder.toml reads `{word}` as `{english}`, which is not a column of a roster. "
                 f"There are: {', '.join(sorted(allowed.values()))}."
             )
         more[_plain(word)] = allowed[_plain(english)]

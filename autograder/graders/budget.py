@@ -147,6 +147,8 @@ class ResponseBudget:
     def check(self) -> None:
         """Raise Unusable if a limit is exceeded, so that the exercise sends no more requests."""
         if self._bytes > self._max_bytes:
-            raise Unusable("Not run: what it gave back before is together far larger than what this exercise asks for.")
+            raise Unusable("Not run: the results of the calls before are far larger than this exercise requires.")
         if time.thread_time() - self._began > self._max_cpu_seconds:
-            raise Unusable("Not run: what it gave back before took far longer to look at than right results take.")
+            raise Unusable(
+                "Not run: checking the results of the calls before took far longer than checking right results."
+            )

@@ -239,7 +239,7 @@ def _hidden_test(item: pytest.Item, usual: tuple[str, ...]) -> HiddenTest:
     arguments = frozenset(inspect.signature(getattr(item, "function", lambda: None)).parameters) - {"self"}
     if not isinstance(item, pytest.Function) or item.cls is None or arguments - ARGUMENTS:
         allowed = ", ".join(sorted(ARGUMENTS))
-        raise ValueError(f"{item.nodeid} must be a method of a class, and ask for no more than {allowed}.")
+        raise ValueError(f"{item.nodeid} must be a method of a class, and have no other arguments than {allowed}.")
     exercise, points = item.get_closest_marker("exercise"), item.get_closest_marker("points")
     statement = item.function.__doc__
     if exercise is None or points is None or not statement:
@@ -268,7 +268,7 @@ def _hidden_test(item: pytest.Item, usual: tuple[str, ...]) -> HiddenTest:
 def _loss(lost: Exception) -> str:
     match lost:
         case TimedOut():
-            return str(lost) or "It did not come back in time. Does a loop never end?"
+            return str(lost) or "The call did not return in time. Does a loop never end?"
         case Crashed():
             return str(lost) or "Python ended during this call (an exit, or a crash in native code)."
     return "Not run: this notebook had used up its time, or had hung or crashed too often."

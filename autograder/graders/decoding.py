@@ -35,10 +35,10 @@ _COST = tuple[_Count, _Most, _Most, _Most, _Most]
 _TRACE = tuple[str, str, torch.Tensor, torch.Tensor, list[torch.Tensor], bool, list[int]]
 
 _NO_GPU = (
-    "Grading runs without a GPU: use the device of the input, as in `torch.zeros(3, device=x.device)`, in place of a "
+    "Grading runs without a GPU: use the device of the input, as in `torch.zeros(3, device=x.device)`, instead of a "
     "fixed one."
 )
-_NO_INPUT = "Nobody can type an answer in grading: write the value into the code in place of `input()`."
+_NO_INPUT = "Nobody can type input during grading: write the value into the code instead of `input()`."
 _NEEDS_GPU = re.compile(
     r"""Torch\ not\ compiled\ with\ (CUDA|XPU|HIP)
     | (is\ )?not\ linked\ with\ support\ for\ \w+\ devices

@@ -40,7 +40,7 @@ _ROOMY = MemoryLimit(48 << 20, 1, 1.0)
 """The limit for notebooks whose cells need memory, and for answers that fragment it. A T x T matrix does not fit."""
 _PATIENT = MemoryLimit(24 << 20, 20, 0.7, is_patient=True)
 _TOO_SLOW = (
-    f"With large inputs it takes more than {_PATIENT.cpu_seconds} seconds of CPU time, so that its memory cannot be "
+    f"With large inputs the call takes more than {_PATIENT.cpu_seconds} seconds of CPU time, so its memory cannot be "
     "measured."
 )
 _CLOSE = 1e-3
@@ -106,7 +106,7 @@ def _assert_fits(
     key = case_key(large.case)
     if key not in _right:
         _right[key] = large.reference()
-    too_much = f"With large inputs it needs more than {limit.in_words} of memory next to them."
+    too_much = f"With large inputs the call needs more than {limit.in_words} of memory besides the inputs."
     did_not_run = f"{_with_spare(limit)} the cell that defines it did not run."
     try:
         found = large.call()
@@ -124,7 +124,7 @@ def _assert_fits(
         if str(crash) == TOO_MUCH_MEMORY:
             raise Mismatch(too_much) from None
         raise Mismatch(
-            f"With large inputs Python ended. Most likely it needs more than {limit.in_words} next to them."
+            f"With large inputs Python ended. Most likely the call needs more than {limit.in_words} besides the inputs."
         ) from None
     check(found, _right[key], tolerance=_CLOSE)
 

@@ -215,7 +215,7 @@ class StudentProxy:
         if name not in self.kinds:
             kind = self._backend.ask(operations.KindOf(name))
             if kind != self._required.get(name, kind):
-                raise Unusable(f"`{name}` should be a {self._required[name]}; here it is a {kind}.")
+                raise Unusable(f"`{name}` is a {kind}; it should be a {self._required[name]}.")
             self.kinds[name] = kind
         return self.kinds[name]
 

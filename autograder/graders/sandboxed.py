@@ -27,8 +27,8 @@ from .transcript_cache import Request
 MAX_PRINTED = 10_100
 """Most characters of a cell's printed output, with the note that there was more."""
 
-_OUT_OF_TIME = "Not run: what came before it used up the time that a notebook has."
-_IN_HASTE = "It did not come back in the little time that was left: the rest of the notebook had used up the other."
+_OUT_OF_TIME = "Not run: earlier cells and tests used up the time for this notebook."
+_IN_HASTE = "The call did not return in the time that was left: the rest of the notebook had used up most of it."
 _MEASURED = 3
 """Factor for the CPU limit of a call whose cost is counted, because counting takes longer than running."""
 
@@ -290,17 +290,21 @@ class SandboxedNotebook:
             answer, _ = self.decode(self._send(Request(header, b""), patience))
             if answer.fault and answer.device_lost:
                 self.close()
-                raise Crashed(f"{answer.fault.as_error(self._limits)} After that the GPU computed nothing more.")
+                raise Crashed(
+                    f"{answer.fault.as_error(self._limits)} After this error the GPU could not be used any more."
+                )
         except TimedOut as failure:
             seconds = self._limits.cell_cpu_seconds
             message = str(failure) or (
-                f"It did not finish in {seconds} seconds of computing, or {seconds * self._limits.wall_factor} of "
+                f"The cell did not finish in {seconds} seconds of computing, or "
+                f"{seconds * self._limits.wall_factor} of "
                 "waiting. Does a loop in it never end?"
             )
             return CellReport(cell.name, "timeout", message, "")
         except Crashed as failure:
             message = (
-                f"{failure} It was ended there, so neither it nor anything after it in that run could be used."
+                f"{failure} The cell was stopped there, so neither this cell nor any later cell of that run "
+                "could be used."
                 if str(failure)
                 else "This cell ended Python itself, so neither it nor any later cell of that run could be used."
             )
@@ -342,4 +346,4 @@ class SandboxedNotebook:
             yield
         except (ProtocolError, msgspec.ValidationError, TypeError, ValueError):
             self.close()
-            raise Crashed("The answer that came back could not be read.") from None
+            raise Crashed("The answer of the student's process could not be read.") from None

@@ -290,7 +290,7 @@ def _assert_follows_device(student: CallableProxy, *args: Any) -> Any:
     try:
         verdict, value = student.probe_device(*args)
     except Raised as raised:
-        raise Mismatch(f"It runs on the CPU; where the inputs are on another device it does not. {raised}") from None
+        raise Mismatch(f"The code runs on the CPU, but fails if the inputs are on another device. {raised}") from None
     assert_devices((), verdict)
     return value
 

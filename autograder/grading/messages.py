@@ -62,10 +62,10 @@ def _reason_in_cell(cell: CodeCell, exercise: str) -> str:
         return f"Its cell `{cell.name}` is empty."
     if exercise in cell.definitions:
         return (
-            "Its cell has a definition of it that took no effect. Is it in a string, in another function or in a "
+            "The definition in its cell had no effect. Is it in a string, in another function or in a "
             "branch that did not run?"
         )
-    return f"Its cell `{cell.name}` does not define it: was the name changed?"
+    return f"Its cell `{cell.name}` does not define this name: did you change the name?"
 
 
 def _reason_elsewhere(exercise: str, notebook: RawNotebook, unit: Unit) -> str:
@@ -74,10 +74,10 @@ def _reason_elsewhere(exercise: str, notebook: RawNotebook, unit: Unit) -> str:
     for cell, likeness in zip(notebook.cells, likenesses(notebook, unit), strict=True):
         has_it = cell.grade_id == exercise or definition.search(cell.text[:MAX_CHARACTERS])
         if has_it and cell.cell_type != "code":
-            return "Its cell is text, which is not run: turn it into a code cell."
+            return "Its cell is a text cell, which is not run: turn it into a code cell."
         if has_it and is_training(cell, likeness, unit):
-            return "It is in a cell that grading does not run."
-    return "Was its cell deleted or the name changed?"
+            return "Its definition is in a cell that grading does not run."
+    return "Did you delete its cell or change the name?"
 
 
 def notes(unit: Unit, cells: Sequence[CodeCell]) -> str:
@@ -96,7 +96,7 @@ def _on_additions(unit: Unit, cells: Sequence[CodeCell]) -> list[str]:
     answers = {one.name: cell.added_to for cell in added for one in unit.exercises if cell.defines(one.name)}
     messages = [f"The answer to `{name}` was found in the cell `{cell}`." for name, cell in answers.items()]
     return [
-        f"You added lines to the {where}: what was released is restored, and your lines were run as well.",
+        f"You added lines to the {where}: the released lines were restored, and your lines were run as well.",
         *messages[:_MOST_NAMED],
     ]
 
@@ -105,12 +105,12 @@ def _on_changes(cells: Sequence[CodeCell]) -> str:
     changed = [cell.name for cell in cells if cell.was_changed]
     if not changed:
         return ""
-    return f"You changed lines of the {_locked_cells(changed)}: what was released was run, and not your lines."
+    return f"You changed lines of the {_locked_cells(changed)}: the released lines were run instead of yours."
 
 
 def _on_breakpoints(cells: Sequence[CodeCell]) -> str:
     names = [cell.name for cell in cells if not cell.is_ours and _has_breakpoint(cell)]
-    return f"Breakpoints are ignored in grading: there is one in the {_cells(names)}." if names else ""
+    return f"Grading ignores breakpoints: there is one in the {_cells(names)}." if names else ""
 
 
 def _has_breakpoint(cell: CodeCell) -> bool:

@@ -64,7 +64,9 @@ def release_data(graders: HiddenTests, unit: str, *, is_new: bool) -> Handout:
 def _refuse_duplicate_hunts(graders: HiddenTests, unit: str) -> None:
     hunted = [hunt.of for tests in graders[unit].values() for test in tests if (hunt := hunt_of(test)) is not None]
     if twice := sorted({name for name in hunted if hunted.count(name) > 1}):
-        raise NotReleasable(f"Two exercises hunt `{twice[0]}`; a notebook's `buggy` can give one wrong function of it.")
+        raise NotReleasable(
+            f"Two bug hunts are for `{twice[0]}`; `buggy` can give only one wrong version of each function."
+        )
 
 
 def _make(graders: HiddenTests, unit: str, exercises: Sequence[str], *, is_new: bool) -> dict[str, _Released]:

@@ -21,7 +21,7 @@ from ..report import (
 )
 from ..sandbox.client import Crashed, TimedOut
 
-_COUNTS_ONCE = "Counts once a result is right that is not one of the examples in the notebook."
+_COUNTS_ONCE = "Counts only if another result is right than those of the examples in the notebook."
 
 
 def score(
@@ -141,7 +141,7 @@ def _on_other_exercises(uses_wrong: Sequence[str], status: ExerciseStatus) -> st
     if not uses_wrong or status == "passed":
         return ""
     names = " and ".join(f"`{name}`" for name in uses_wrong)
-    return f"{USES_WRONG} {names}, which is not right yet: fix that first, for what is wrong here may come from there."
+    return f"{USES_WRONG} {names}, which is not right yet: fix that first, because it may cause the error here."
 
 
 def _message(
@@ -156,11 +156,11 @@ def _message(
         case "error" | "timeout" | "crashed" if cell is not None and cell.troubled:
             return f"Its cell could not be run. {cell.message}"
         case "timeout" | "crashed" if loss:
-            return f"{loss} The rest of its tests was not run."
+            return f"{loss} The rest of the tests was not run."
         case "timeout":
-            return "It did not come back in time; the rest of its tests was not run."
+            return "A call did not return in time; the rest of the tests was not run."
         case "crashed":
-            return "Python ended while it ran; the rest of its tests was not run."
+            return "Python ended during a call; the rest of the tests was not run."
         case "skipped":
             return "Not run to its end: this notebook had used up its time, or had hung or crashed too often."
         case "grader_error":

@@ -61,8 +61,8 @@ class Judged:
         if not self.changes:
             return ""
         names = " and ".join(f"`{change.name}` in the cell `{change.cell}`" for change in self.changes[:_MOST_CHANGES])
-        moment = "at the end of the notebook, where it does better" if self.at_end else "at its check"
-        return f"After its check you changed {names}. It is judged as it stands {moment}."
+        moment = "at the end of the notebook, where it earns more points" if self.at_end else "at its check"
+        return f"After its check you changed {names}. The version {moment} is graded."
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class NotebookGrading:
             return self.without_score(submission, "damaged", unit)
         course.refuse_removed_exercises(unit)
         if self.sandbox is None:
-            raise NoSandbox("This grading process was started for the kit's own code alone.")
+            raise NoSandbox("This grading process was started only for the autograder's own code.")
         losses = self.sandbox.losses
         with contextlib.suppress(SandboxLost):
             report = self._grade(submission, parsed, unit, self.sandbox)

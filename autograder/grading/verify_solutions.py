@@ -82,7 +82,7 @@ def _compared(error: Exception) -> str:
     actual, expected = (
         text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in map(_plain, error.compared)
     )
-    return f" It got {actual} and expected {expected}."
+    return f" The result is {actual}, but {expected} is expected."
 
 
 def _plain(value: Any) -> str:

@@ -80,6 +80,7 @@ def assert_lone_weights_fall(
         raise Mismatch(dropout.always_as_many(_CALLS))
     if not fall:
         raise Mismatch(
-            f"Of {LONE} tokens that see only themselves, none loses its weight, or all do. Does your code protect some "
+            f"Either all {LONE} tokens that see only themselves lose their weight, or none does. Does your code "
+            "protect some "
             "positions, or drop a fixed number? Drop each weight with probability p, independently of the others."
         )

@@ -55,7 +55,7 @@ def structure(result: Any, right: torch.Tensor, num_heads: int, p: float) -> Str
 def assert_weights_whole(seen: Structure) -> None:
     """The weights are as they were."""
     if not seen.copies_agree:
-        raise Mismatch("Numbers of the output are dropped; outside of training dropout does nothing.")
+        raise Mismatch("Elements of the output are dropped outside of training; there, dropout must do nothing.")
     dropout.assert_not_dropped(seen.entries)
 
 

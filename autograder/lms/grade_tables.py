@@ -164,14 +164,15 @@ def for_canvas(marks: MarkedClass, assignments: Mapping[str, str]) -> Table:
         rows[1].append(points)  # uploading other points than Canvas has would change them
         if name not in roster.header:
             remarks.append(
-                f"No assignment of Canvas's is called {unit.unit}: it would make a new one. If it has one, take its "
+                f"No assignment in Canvas is called {unit.unit}, so Canvas would make a new one. If Canvas has "
+                "one, use its "
                 f'table of grades for the roster, and name the column: --assignment "{unit.unit}=NAME (NUMBER)".'
             )
         elif _as_number(points) != _as_number(most):
-            remarks.append(f"{name} has {points or 'no'} points in Canvas, and {most} here.")
+            remarks.append(f"Assignment {name} has {points or 'no'} points in Canvas, but {most} here.")
     if spared:
         remarks.append(
-            f"Handed in nothing, and left excused (EX) or without the assignment (N/A): {', '.join(spared)}."
+            f"Submitted nothing, and left excused (EX) or without the assignment (N/A): {', '.join(spared)}."
         )
     return Table(rows, remarks, marks.unlisted)
 
@@ -208,11 +209,11 @@ def _people(marks: MarkedClass, platform: str) -> tuple[tuple[str, ...], dict[st
         rows = {one.id: [one.id, one.first_name or "", one.last_name or "", one.email or ""] for one in roster.students}
     if roster.platform != platform:
         id_column = "SIS Login ID" if platform == "Canvas" else "Username"
-        remarks.append(f"The roster is not {platform}'s: {platform} gets the ids as `{id_column}`.")
+        remarks.append(f"The roster is not from {platform}, so the ids are exported as `{id_column}`.")
     people = {student: list(map(value, row)) for student, row in rows.items()}
     if changed := [cell for row in people.values() for cell in row if _APOSTROPHE.search(cell)]:
         remarks.append(
-            f"An apostrophe was put before what a spreadsheet would take for a formula: {', '.join(changed)}. "
+            f"An apostrophe was put before values that a spreadsheet would read as a formula: {', '.join(changed)}. "
             f"{platform} has to find these students by their other columns."
         )
     return columns, people, [*remarks, *_about(marks)]
@@ -225,7 +226,7 @@ def _assignment(roster: Roster, unit: str, column: str | None) -> str:
     """
     if column is not None:
         if column not in roster.header:
-            raise NoTable(f"The roster has no column `{column}`, which is to be the assignment of {unit}.")
+            raise NoTable(f"The roster has no column `{column}`, which you named as the assignment of {unit}.")
         return column
     alike = [name for name in roster.header if _plain(_ASSIGNMENT_NUMBER.sub("", name)) == _plain(unit)]
     if len(alike) > 1:
@@ -244,7 +245,7 @@ def _worksheet(marks: MarkedClass) -> Table:
     """Return Moodle's grading worksheet with the grades filled in; raises NoTable if there are several units."""
     roster, (unit, *more) = marks.roster, marks.units
     if more:
-        raise NoTable("A grading worksheet of Moodle's is for one assignment: name one unit.")
+        raise NoTable("A grading worksheet from Moodle is for one assignment: name only one unit.")
     header = [
         name for name in roster.header if name in roster.person or _WORKSHEET_COLUMNS.fullmatch(roster.word(name))
     ]
@@ -256,7 +257,7 @@ def _worksheet(marks: MarkedClass) -> Table:
         if _as_number(roster.value(student, "maximum grade")) < _as_number(score):
             too_high.append(student)
     remarks = [
-        f"Moodle passes over grades above its maximum without a word: {', '.join(too_high)}. Set the assignment's "
+        f"Moodle ignores grades above its maximum, and does not say so: {', '.join(too_high)}. Set the assignment's "
         f"maximum grade in Moodle to {number(unit.max_score)}."
     ]
     return Table(rows, [*(remarks if too_high else []), *_about(marks)], marks.unlisted)
@@ -278,10 +279,10 @@ def _about(marks: MarkedClass) -> Iterator[str]:
         ungraded = [student for student, status in statuses.items() if status == NOT_GRADED]
         waiting = sum(len(mark.waiting) for mark in unit.marks.values())
         if missing == len(statuses):
-            yield f"{unit.unit}: NOBODY HAS HANDED IN, so everyone has 0 for it here."
+            yield f"{unit.unit}: NOBODY HAS SUBMITTED, so everyone has 0 for this unit."
         elif missing:
-            yield f"{unit.unit}: nothing was handed in by {missing} of {len(statuses)}, which counts 0."
+            yield f"{unit.unit}: {missing} of {len(statuses)} students submitted nothing, which counts 0."
         if ungraded:
-            yield f"{unit.unit}: handed in and not graded, without a mark here: {', '.join(ungraded)}."
+            yield f"{unit.unit}: submitted but not graded, so without a grade here: {', '.join(ungraded)}."
         if waiting:
             yield f"{unit.unit}: answers for a person to read, in formgrader: {waiting}. Until then they count 0."

@@ -31,7 +31,7 @@ _MOODLE_PART = re.compile(r"_([0-9]{1,20})_assignsubmission_([a-z0-9]+)(?=_|\Z)"
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _TYPED = {"text.html": "text typed into Canvas", "link.html": "a link"}
 _LATE = "_LATE"
-_ADVICE = "take the platform's own table for the roster, which has its numbers"
+_ADVICE = "use the platform's own table, which contains its numbers, as the roster"
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class RosterMatcher:
             raise NotMatched("it can be read as the name of more than one student's file")
         student = self._by_number[reading.number]
         if self._names[student] and not self._names[student] & _possible_names(reading):
-            raise NotMatched(f"number {reading.number} is {student}'s, who has another name on the roster")
+            raise NotMatched(f"number {reading.number} belongs to {student}, who has another name on the roster")
         return student, reading
 
     def _by_name(self, readings: Sequence[Reading]) -> tuple[str, Reading]:

@@ -118,8 +118,8 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
     result = Imported(platform=names.platform)
     if result.platform and roster.platform not in ("", result.platform):
         raise BadZip(
-            f"The zip file is {result.platform}'s and the roster {roster.platform}'s, so names alone would tell whose "
-            f"a file is. Take {result.platform}'s own table for the roster."
+            f"The zip file is from {result.platform} and the roster from {roster.platform}, so only names could match "
+            f"files with students. Use {result.platform}'s own table as the roster."
         )
     origins = read_origins(root, unit)  # if it cannot be read, nothing is written
     by_student = _by_student(file, unit, names, RosterMatcher(roster), result)
@@ -138,7 +138,7 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
             except OSError as error:
                 if error.errno not in _OF_ONE_STUDENT and not (error.errno == errno.EACCES and path.parent.is_dir()):
                     raise
-                result.left_out[student] = f"what is at {path} is in the way: {error.strerror}"
+                result.left_out[student] = f"{path} cannot be replaced: {error.strerror}"
                 continue
             newest = files[-1].reading
             origins[student] = Origin(newest.platform, newest.returned)
@@ -165,7 +165,7 @@ def _by_student(
             ways = readings(info.filename, names)
             if not ways:
                 platform = names.platform or "Canvas or Moodle"
-                raise NotMatched(f"its name is not as in a zip file of submissions from {platform}")
+                raise NotMatched(f"its name does not have the form of a submission from {platform}")
             student, reading = matcher.student(ways)
             numbers[student].add(reading.number)
             if reading.instead:
@@ -195,7 +195,7 @@ def _submitted_path(path: Path, unit: str) -> Path:
     if re.fullmatch(rf"{re.escape(unit)}-\d+\.ipynb", path.name):
         return path.with_name(f"{unit}.ipynb")
     if path.name in _NOT_STUDENTS:
-        raise NotTaken("a file of this name would be believed; the time of handing in is not the student's to say")
+        raise NotTaken("a file of this name sets the submission time, which a student may not do")
     return path
 
 
@@ -222,7 +222,7 @@ def _unpack(file: ZipFile, files: list[_File], new: Path, directory: Any, left: 
         except NotTaken as reason:
             result.left_out[one.name] = str(reason)
     if not any(new.iterdir()):
-        raise NotTaken("none of the files could be taken")
+        raise NotTaken("none of the files could be imported")
     return size
 
 
@@ -237,7 +237,7 @@ def _write(file: ZipFile, one: _File, path: Path, most: int) -> int:
     except OSError as error:
         if error.errno not in _BAD_NAME:
             raise
-        raise NotTaken("its name cannot be a file's here") from None
+        raise NotTaken("this file system does not allow its name") from None
     except NotTaken:
         path.unlink()
         raise

@@ -115,7 +115,7 @@ class CollectHandIns(ExchangeCollect):
             raise NotCollected("its name is not STUDENT+ASSIGNMENT+TIME")
         time = time_near(os.fsencode(match[2]), changed.replace(tzinfo=None), self._stamp_format)
         if time is None:
-            raise NotCollected("its name says no time")
+            raise NotCollected("its name contains no valid time")
         if not self._is_student(match[1]):
             raise NotCollected("its name is not a student's")
         return match[1], time
@@ -165,7 +165,7 @@ class CollectHandIns(ExchangeCollect):
                 folders[:] = [name for name in folders if not self._is_ignored(name)]
                 entries += len(folders) + len(files)
                 if entries > _MOST_ENTRIES or len(Path(place).parts) > _DEEPEST:
-                    raise NotCollected("it holds more files and folders than a submission does")
+                    raise NotCollected("it contains more files and folders than a submission may have")
                 (target / place).mkdir(exist_ok=True)
                 if self.coursedir.groupshared:
                     (target / place).chmod(_SHARED_FOLDER)
@@ -214,8 +214,9 @@ def owner_name(account: int) -> str:
 def not_its_owners(student: str, owner: str) -> str:
     """Return a message on a folder that names a student but belongs to another account, and so is not collected."""
     return (
-        f"it says it is from {ascii(student)[1:-1]} and belongs to {owner}; where accounts have other names than the "
-        "students, set c.ExchangeCollect.check_owner = False"
+        f"its name says that it is from {ascii(student)[1:-1]}, but it belongs to {owner}; if accounts have "
+        "other names "
+        "than the students, set c.ExchangeCollect.check_owner = False"
     )
 
 
@@ -238,7 +239,7 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
                 continue
             secret = self._secret(page.parent, student)
             if secret is None:
-                self.log.error("Not released: %s (no %s was handed in).", ascii(student)[1:-1], SECRET)
+                self.log.error("Not released: %s (no %s was submitted).", ascii(student)[1:-1], SECRET)
                 continue
             released = Path(self.dest_path) / f"{notebook_hash(secret=secret, notebook_id=page.stem)}.html"
             part = released.with_name(f"{released.stem}-tmp.html")

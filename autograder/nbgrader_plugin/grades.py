@@ -41,7 +41,7 @@ class ClassLatePenalty(LateSubmissionPlugin):
         if self.rule and self.penalty_method != "none":
             raise CourseProblem(
                 f"The penalty for lateness is set twice: [late_penalty] in {FILE}, and "
-                "LateSubmissionPlugin.penalty_method in nbgrader_config.py. Take one of them out."
+                "LateSubmissionPlugin.penalty_method in nbgrader_config.py. Delete one of the two settings."
             )
 
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:

@@ -259,11 +259,12 @@ def _init_notebooks(self: Any) -> None:
             continue
         self._not_named.append(student)
         self.log.error(
-            "Not graded: %s. There is no %s, only %s. Rename it, or use `autograder grade`, which takes any name.",
+            "Not graded: %s. There is no %s, only %s. Rename the file, or use `autograder grade`, which "
+            "accepts any name.",
             *map(printable, (student, " or ".join(sorted(names)), ", ".join(sorted(files)))),
         )
     if not self.assignments:
-        raise NbGraderException("Nobody to grade: the lines above say why.")
+        raise NbGraderException("Nothing was graded: the lines above say why.")
 
 
 def _convert_notebooks(self: Any) -> None:

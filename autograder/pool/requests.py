@@ -83,8 +83,8 @@ class LearnMisconceptions(msgspec.Struct, tag="learn"):
 
 
 LOST = (
-    "{unit}: a process that worked on it was ended from outside, perhaps because memory ran out. Nothing was written; "
-    "run the same command again, with less running beside it."
+    "{unit}: the system ended a process that worked on this unit, perhaps because memory ran out. Nothing was "
+    "written; run the same command again, with fewer other programs."
 )
 """Error message if a process was ended while it worked on a unit's release."""
 

@@ -24,7 +24,7 @@ _JUNIT_PROPERTIES = (
 _GRADESCOPE_DATA = ("status", "isolation", "version", "kit", "submission")
 _COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 _WRITTEN = {
-    "answered": "It is answered, and a person marks it.",
+    "answered": "It is answered, and a person grades it.",
     "unanswered": "It is not answered.",
     "missing": "Its cell is not in the notebook.",
 }

@@ -41,12 +41,12 @@ _EDIT_PLACE = "<!-- edit -->"
 """Placeholder in the box on the fault; `show_edits` puts the edit before it."""
 _HEADLINE = re.compile(r"<p><b>[^<]*</b></p>")
 _TITLES = {
-    "graded": "Marked.",
+    "graded": "Graded.",
     "cells_failed": "Some cells failed.",
-    "timed_out": "Something in this notebook did not come back in time.",
+    "timed_out": "A cell or a call in this notebook did not end in time.",
     "crashed": "Something in this notebook ended Python.",
-    "damaged": "This file could not be marked.",
-    "grader_error": "This could not be graded to its end.",
+    "damaged": "This file could not be graded.",
+    "grader_error": "This notebook could not be graded to the end.",
 }
 # Anything else between backticks could end the code, or be a formula, because formulas are found in code too.
 _CODE = re.compile(r"(`[\w .,()+=@/-]+`)")

@@ -37,7 +37,7 @@ _LIMITED_POLL_SECONDS = 0.1
 _MEMORY_POLL_SECONDS = 0.01
 _MEMORY_LEEWAY_BYTES = 6 << 20
 """For memory that was mapped before the limit was set, but is used later. Right answers used less than 1 MB of it."""
-TOO_MUCH_MEMORY = "It held more memory than this worker may have."
+TOO_MUCH_MEMORY = "The code used more memory than it may use."
 _SENDING_SECONDS = 10  # for an answer that has begun
 _IDLE_SECONDS = 10
 _LOW_PRIORITY = 10
@@ -72,7 +72,7 @@ def failure(ending: Ending, limits: Limits) -> TimedOut | Crashed:
         return Crashed(limits.explain("file"))
     if ending.ended_by and ending.most_memory > _NEARLY * limits.worker.memory_bytes:
         return Crashed(limits.explain("memory"))
-    return Crashed("The answer that came back could not be read." if ending.was_running else "")
+    return Crashed("The answer of the student's process could not be read." if ending.was_running else "")
 
 
 def children(pid: int) -> list[int]:
@@ -341,7 +341,7 @@ class Worker:
                 self._lower_priority()
             deadline += self._watch.poll()
             if self._watch.idle > idle_seconds:
-                raise TimedOut(f"It waited {idle_seconds:g} seconds for something that did not come.")
+                raise TimedOut(f"The code waited {idle_seconds:g} seconds without computing anything.")
             if time.monotonic() > deadline or self._watch.computed > cpu_seconds:
                 raise TimedOut
 

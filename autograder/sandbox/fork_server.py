@@ -173,7 +173,7 @@ class ForkServer:
             ready = self._receive(_START_SECONDS)
         except _Lost:
             raise NotIsolated(
-                f"The sandbox did not start at isolation level {self.isolation}; what it printed says why."
+                f"The sandbox did not start at isolation level {self.isolation}; its output above says why."
             ) from None
         if "cannot" in ready:
             raise NotIsolated(f"{ready['cannot']} docs/security.md says what each level needs.")

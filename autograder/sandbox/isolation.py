@@ -182,7 +182,7 @@ def verify_denials(ask: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
     if possible:
         raise NotDenied(
             f"The sandbox does not hold here: {', '.join(possible)} was possible. Nothing is graded. "
-            "docs/security.md says what each level needs; --require-isolation takes another."
+            "docs/security.md says what each level needs; choose another level with --require-isolation."
         )
     return int(answer["tried"])
 

@@ -63,10 +63,10 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """Return a sentence that tells the student which limit was exceeded."""
         sentences: dict[Excess, str] = {
             "threads": f"More than {self.threads} threads ran at once; a notebook may have {self.threads}.",
-            "bytes": f"Its files came to more than {self.scratch_megabytes} MB.",
-            "files": f"It made more than {MOST_FILES} files.",
-            "file": f"One of its files came to more than {self.file_megabytes} MB.",
-            "memory": f"It used up the {self.memory_megabytes} MB of memory that a notebook may have.",
+            "bytes": f"The notebook's files had more than {self.scratch_megabytes} MB in all.",
+            "files": f"The notebook made more than {MOST_FILES} files.",
+            "file": f"One of the notebook's files had more than {self.file_megabytes} MB.",
+            "memory": f"The notebook used more than the {self.memory_megabytes} MB of memory that it may use.",
         }
         return sentences[excess]
 
@@ -78,7 +78,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         if "MemoryError" in kinds or "can't allocate memory" in message:
             return f"A notebook may use {self.memory_megabytes} MB of memory."
         hints = {
-            "[Errno 28]": f"A notebook's files may come to {self.scratch_megabytes} MB, and be {MOST_FILES}.",
+            "[Errno 28]": f"A notebook may write {MOST_FILES} files, and {self.scratch_megabytes} MB in all.",
             "[Errno 27]": f"One file may have {self.file_megabytes} MB.",
             "[Errno 24]": f"A notebook may have {self.open_files} files open at once.",
             "can't start new thread": f"A notebook may have {self.threads} threads.",

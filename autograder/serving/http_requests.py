@@ -27,8 +27,8 @@ from .arrivals import Arrival, HandedIn
 from .work_queue import UnrecordedNotebook
 
 _SCHEME = "Bearer"
-_NO_REQUEST = "This is no request that could be understood."
-_ENDING = "This `autograder serve` is ending. Send it again later: the same file is not handed in twice."
+_NO_REQUEST = "The server did not understand this request."
+_ENDING = "This `autograder serve` is ending. Send this request again later: the same file is not submitted twice."
 _NOTHING_HERE = "There is nothing here. The requests are POST /submissions/UNIT/STUDENT and POST /marks."
 _LONGEST_WAIT = 120
 """Maximum number of seconds that a request may wait for its outcome."""
@@ -147,11 +147,12 @@ class _Handler(RequestHandler):
             if not is_post:
                 raise Refused(405, "This request is a POST.")
             if length is None:
-                raise Refused(411, "Say by Content-Length how long the notebook is.")
+                raise Refused(411, "Give the notebook's length in the header Content-Length.")
             if length > self.most_bytes:
                 raise Refused(
                     413,
-                    f"The notebook is larger than {self.most_bytes / 1e6:g} MB. Clear its outputs and save it again.",
+                    f"The notebook is larger than {self.most_bytes / 1e6:g} MB. Clear the outputs and save the "
+                    "notebook again.",
                 )
         except Refused as refused:
             if not is_post or length is None or length > MOST_DROPPED:
@@ -167,12 +168,13 @@ class _Handler(RequestHandler):
 
     def _check_access(self) -> None:
         if self.request.host not in self.access.hosts:
-            raise Refused(403, "This machine is called 127.0.0.1 or localhost here, with the port.")
+            raise Refused(403, "Address this server as 127.0.0.1 or localhost, with the port.")
         scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
         is_right = hmac.compare_digest(token.strip().encode(), self.access.token.encode())
         if scheme != _SCHEME or not is_right:
             raise Refused(
-                401, "Send the header `Authorization: Bearer TOKEN`, with what the file .serving/token has now."
+                401,
+                "Send the header `Authorization: Bearer TOKEN`, with the present content of the file .serving/token.",
             )
         if not self.access.limiter.promote(self.request.connection.stream):  # type: ignore[union-attr]
             raise Refused(503, "There are too many requests at once. Send this one again later.")
@@ -245,7 +247,7 @@ class _Handler(RequestHandler):
 
 
 def _unwritable(error: OSError) -> Refused:
-    return Refused(507, f"It could not be written into the course's folder: {error}. Nothing was handed in.")
+    return Refused(507, f"The notebook could not be written into the course's folder: {error}. Nothing was submitted.")
 
 
 class _Mark(_Handler):
@@ -278,32 +280,32 @@ class _Submission(_Handler):
             raise Refused(404, f"There is no unit {notebook.printable(unit)!r} here. Served: {served}.")
         name = notebook.printable(student)
         if not self.intake.is_student(student):
-            raise Refused(400, f"{name!r} cannot be a student's id: that has {RULE}.")
+            raise Refused(400, f"{name!r} cannot be a student's id: an id has {RULE}.")
         try:
             is_listed = self.intake.is_listed(student)
         except (BadRoster, CourseProblem) as trouble:
-            raise Refused(503, f"{trouble} Nothing was handed in.") from None
+            raise Refused(503, f"{trouble} Nothing was submitted.") from None
         if not is_listed:
             raise Refused(
                 404, f"{name!r} is not on the roster. Put this id on it, or start `autograder serve` with --unlisted."
             )
         wait = self.parameter("wait", "10")
         if not (re.fullmatch(r"\d{1,3}", wait, re.ASCII) and int(wait) <= _LONGEST_WAIT):
-            raise Refused(400, f"wait is a number of seconds from 0 to {_LONGEST_WAIT}.")
+            raise Refused(400, f"wait must be a number of seconds from 0 to {_LONGEST_WAIT}.")
         self._unit, self._student, self._wait = unit, student, int(wait)
 
     async def take(self, file: NotebookFile) -> None:
         answers: asyncio.Queue[HandedIn | OSError] = asyncio.Queue()
         parsed = await asyncio.get_running_loop().run_in_executor(None, notebook.parse, file.content)
         if isinstance(parsed, notebook.UnreadableNotebook):
-            raise Refused(400, f"{parsed} Nothing was handed in.")
+            raise Refused(400, f"{parsed} Nothing was submitted.")
         about = HandedIn(self._unit, self._student, file.digest, now())
         self.intake.submit(Arrival(about, self._path, _threadsafe(answers.put_nowait), self.is_wanted))
         try:
             answer = await asyncio.wait_for(answers.get(), _PLACING_SECONDS)
         except TimeoutError:
             self._is_gone = True
-            raise Refused(503, "The course's folder is busy. Nothing was handed in; hand in again.") from None
+            raise Refused(503, "The course's folder is busy. Nothing was submitted; submit again.") from None
         if isinstance(answer, OSError):
             raise _unwritable(answer)
         with contextlib.suppress(TimeoutError):

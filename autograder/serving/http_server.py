@@ -44,7 +44,7 @@ def fresh_token(root: Path) -> Iterator[tuple[Path, str]]:
         (folder / TOKEN_FILE).write_text(f"{token}\n")
     except OSError as error:
         raise CourseProblem(
-            f"{folder} cannot be made: {error.strerror}. Delete what is there, and begin again."
+            f"{folder} cannot be made: {error.strerror}. Delete the file or folder of this name, and start again."
         ) from None
     try:
         yield folder, token

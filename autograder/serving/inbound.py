@@ -124,7 +124,7 @@ class Inbound:
         for name in some:
             moment = _slow_time(folder / name, name.removeprefix(f"{sender.student}+{sender.unit}+"), stamps)
             if moment is None:
-                self._refuse(name, sender.account, "its name says no time")
+                self._refuse(name, sender.account, "its name contains no valid time")
             else:
                 insort(sender.dated, (moment, name))
 

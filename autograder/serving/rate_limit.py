@@ -25,9 +25,9 @@ MOST_TRIES = 2
 """Number of tries by one version of the autograder to grade a file that gets no grade."""
 MOST_FAILED = 4
 """After this number of tries within an hour without a grade, the student's next file waits."""
-_AGAIN = "It is tried once more."
+_AGAIN = "Grading is tried once more."
 _NOT_AGAIN = (
-    f"It was tried {MOST_TRIES} times. It is not tried again, unless your instructor does so or you submit another "
+    f"Grading was tried {MOST_TRIES} times. It is tried again only if your instructor starts it or you submit another "
     "version."
 )
 _ENDED = "Grading this notebook ended the program that grades. Please tell your instructor."
@@ -58,12 +58,15 @@ def wait(gradebook: ClassGradebook, student: str, attempts: int | None) -> Wait 
     if not max(until, after_failures):
         return None
     moment = datetime.fromtimestamp(max(until, after_failures), UTC)
-    reason = f"Each student is graded {'once' if attempts == 1 else f'{attempts} times'} an hour at most"
+    reason = f"Each student is graded at most {'once' if attempts == 1 else f'{attempts} times'} an hour"
     if after_failures > until:
-        reason = f"{MOST_FAILED} times in an hour it could not be graded to its end (please tell your instructor)"
+        reason = (
+            f"{MOST_FAILED} times in an hour your notebook could not be graded to the end (please tell your instructor)"
+        )
     notice = (
         f"You have submitted again. {reason}, so this file is graded after "
-        f"{to_minute(moment, gradebook.deadlines.zone)}. Nothing is lost. What is below is about the file before it."
+        f"{to_minute(moment, gradebook.deadlines.zone)}. Nothing is lost. The feedback below is about your "
+        "earlier file."
     )
     return Wait(moment, notice)
 
@@ -131,7 +134,7 @@ class Retries:
     def give_up(self, student: str) -> None:
         """Report to the instructor that a file is not tried again."""
         reason = (
-            f"grading it was tried {MOST_TRIES} times without a mark, and is not tried again. What was printed says "
+            f"grading was tried {MOST_TRIES} times without a grade, and is not tried again. What was printed says "
             f"why; `autograder grade {self._unit}` tries once more."
         )
         self.given_up[student] = NotGraded(printable(student), reason)

@@ -37,7 +37,7 @@ _BODY = re.compile(r"<body\b[^>]*>")
 _OF_CELL = "Its cell could not be run."
 _UNWRITTEN = f"{NOT_WRITTEN}."
 _CHECK_SAYS = "Wrong on the public examples. The check in your notebook says more on them."
-_NOT_RIGHT = "Not right yet; it is no mistake that has a name."
+_NOT_RIGHT = "Not right yet; this is not a known mistake."
 _OUR_FAULT = "One of our graders failed on this, which is our fault and not yours. Please tell your instructor."
 
 

@@ -166,7 +166,7 @@ class _Loop:
             return self._step(look=look, everything=everything)
         except AlreadyLocked:
             self.remark(
-                "Another `autograder` command is writing to the course: what comes waits until that one is done."
+                "Another `autograder` command is writing to the course: new submissions wait until it has ended."
             )
             return _LOCKED_SECONDS, True
         except KitChanged:

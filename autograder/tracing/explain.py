@@ -128,7 +128,7 @@ def explain(fault: LocatedFault, case: TraceCase, source: Source) -> str:
     if not (used and fault.kind == FaultKind.ONLY_LINE):  # a number that the line uses may be wrong
         message += _advice(fault, case)
     if used:
-        message.append(f"If {_lines(wrong)} is right as it stands, look at what it uses: {used}.")
+        message.append(f"If {_lines(wrong)} is right, look at what the line uses: {used}.")
     if fault.kind == FaultKind.WRONG_TENSOR and (alias := _alias_above(lines, wrong[-1])):
         message.append(alias)
     if right := _right_steps(fault, text):
@@ -187,35 +187,36 @@ def _advice(fault: LocatedFault, case: TraceCase) -> list[str]:
             where = (
                 f"A step of line {second} is wrong, or one is missing before it."
                 if second == first + 1
-                else f"Look at line {second}, and at what stands between the two: a step there is wrong, or missing."
+                else f"Look at line {second}, and at the lines between the two: a step there is wrong, or missing."
             )
             return [f"What line {first} makes is right; what line {second} makes of it is not. {where}"]
         case FaultKind.UNUSED if not is_one:
             return [
                 f"What line {first} makes is right, but line {second} does not use it: "
-                f"it goes on with what line {first} was given."
+                f"it uses the input of line {first} instead."
             ]
         case FaultKind.INVERTED_MASK if not is_one:
             return [_mask_advice(fault)]
         case FaultKind.SWAPPED:
             where = f"between line {first} and line {second}" if not is_one else "in this line"
-            return [f"Two tensors, each right in itself, stand in each other's places {where}: look at their order."]
+            return [f"Two tensors, each right in itself, are swapped {where}: look at their order."]
         case FaultKind.WRONG_TENSOR if _is_inverted(fault):
-            return ["This mask is the other way round from what is needed here: turn it, as ~ does with a bool mask."]
+            return ["This mask is the inverse of the required one: invert it, as ~ does with a bool mask."]
         case FaultKind.WRONG_TENSOR:
-            return ["What is there is right in itself, but it is the wrong one for this place: are two names mixed up?"]
+            return ["The tensor here is right in itself, but another one is needed here: are two names mixed up?"]
         case FaultKind.WRONG_RETURN if case.through:
-            return ["It is not all that is required: is something lost that was there, or is another name meant?"]
+            return ["A part of the required tensor is missing: did the code lose it, or is another name meant?"]
         case FaultKind.WRONG_RETURN:
             return [
-                "It is not the required result: does it return too early, is a last step left out, or is another "
+                "This is not the required result: does the code return too early, is a last step missing, or "
+                "is another "
                 "name meant?"
             ]
         case FaultKind.WRONG_COUNT:
             expected, verb = _tensors(fault.expected_count), "is" if fault.expected_count == 1 else "are"
-            return [f"It returns {_tensors(fault.result_count)}; {expected} {verb} asked for."]
+            return [f"It returns {_tensors(fault.result_count)}; {expected} {verb} required."]
         case FaultKind.FIRST_OF_TWO:
-            return ["To mend this line is not enough: a later one goes wrong too, perhaps for the same reason."]
+            return ["It is not enough to correct this line: a later line is wrong too, perhaps for the same reason."]
         case FaultKind.ONLY_LINE:
             return ["The tensors that go into this line are right: look at the line itself."]
     return []
@@ -226,12 +227,13 @@ def _mask_advice(fault: LocatedFault) -> str:
     made, needed = fault.made, fault.expected
     if made is not None and needed is not None and torch.equal(made == 0, needed == 0):
         return (
-            f"The mask of line {first} is right in its places; what line {second} does with it needs other numbers "
-            "there. Change one of the two lines."
+            f"The mask of line {first} is right in its positions, but line {second} needs other numbers there. "
+            "Change one of the two lines."
         )
     return (
-        f"Line {first} makes a mask, and line {second} takes it the other way round: what should be hidden is kept, "
-        "and what should be kept is hidden. Change one of the two lines."
+        f"Line {first} makes a mask, but line {second} reads it with the opposite meaning: it keeps what should "
+        "be hidden, "
+        "and hides what should be kept. Change one of the two lines."
     )
 
 
@@ -306,10 +308,14 @@ def _patterns(fault: LocatedFault) -> list[str]:
     made, needed = made.double(), needed.double()
     if bool(made.isnan().any()) and not bool(needed.isnan().any()):
         of = "infinity - infinity, 0 * infinity, 0 / 0 and the root of a negative number"
-        return [f"There are NaN in it: {of} give them."]
+        return [f"The tensor contains NaN; {of} give NaN."]
     if is_mask(made) or is_mask(needed):
         is_inverted = fault.kind == FaultKind.INVERTED_MASK and torch.equal(made == 0, needed != 0)
-        return ["It is the other way round: 0 where something else is needed, and the reverse."] if is_inverted else []
+        return (
+            ["It is inverted: 0 where other numbers are needed, and other numbers where 0 is needed."]
+            if is_inverted
+            else []
+        )
     return [*_softness(made, needed), *_factor(made, needed)]
 
 

@@ -198,7 +198,7 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
         if not all(isinstance(result, torch.Tensor) and result.shape == (2, 6, 4) for result in results):
             raise Mismatch("Your CausalAttention does not give tensors of shape (b, T, d_out) yet.")
         if any_identical(results[:2]):
-            raise Mismatch("Your CausalAttention gives the same with other weights.")
+            raise Mismatch("Your CausalAttention returns the same result for different weights.")
         for result in results:
             assert_real(result)
         side_by_side = torch.cat([result.double() for result in results], dim=-1)

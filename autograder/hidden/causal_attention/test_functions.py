@@ -177,7 +177,7 @@ class TestCausalHead(contracts.Graders):
         weight=1,
     )
     test_other_shapes = contracts.agree_in_turn(
-        "The head is scaled and causal for any numbers of sequences and tokens and any width.",
+        "The head scales its scores and is causal, for any number of sequences and tokens and any width.",
         [(4, 4, 4), (3, 5, 2), (1, 7, 3), (5, 1, 3), (2, 9, 64), (3, 2, 1)],
         scale=2.0,
         weight=4,

@@ -353,7 +353,7 @@ class TestTiledAttention(contracts.Graders):
     )
     # Right answers take 535,000 to 740,000 operations; with one hidden tile for each block of queries it is 927,000.
     test_hidden_blocks_are_skipped = contracts.costs_no_more(
-        "With causal=True tiles that are hidden completely are not computed, which saves up to half of the "
+        "With causal=True, tiles that the mask hides completely are not computed, which saves up to half of the "
         "operations, and no T x T mask is made.",
         of=(72, 48),
         drawn={"block_size": 24, "causal": True},

@@ -352,7 +352,7 @@ class TestSwiglu(contracts.Graders):
         return x, rng.randn(f, d), rng.randn(f, d), rng.randn(d, f)
 
     test_one_token = contracts.gives(
-        "A token (1, 2) with gates 1 and -1 and projections 2 and 3 gives 1.4621 and -0.0758.",
+        "For a token with gates silu(1) and silu(-1) and projections 2 and 3, W_down makes 1.4621 and -0.0758.",
         (
             torch.tensor([[1.0, 2.0]]),
             torch.tensor([[1.0, 0.0], [1.0, -1.0]]),
