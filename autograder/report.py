@@ -259,7 +259,7 @@ class Conditions(msgspec.Struct, frozen=True):
     """The parts of the isolation, in words."""
 
 
-def without_marks(
+def ungraded_report(
     notebook: str,
     status: SubmissionStatus,
     sentence: str,

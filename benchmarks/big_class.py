@@ -20,7 +20,7 @@ _SHARES = {"solution": 60, "style": 12, "mistake": 20, "two": 5, "own": 3}
 """Number of answers of each kind among a hundred."""
 
 
-def hand_in(root: Path, unit: str, size: int) -> None:
+def submit(root: Path, unit: str, size: int) -> None:
     """Puts a roster and everyone's submission into a class's folder, where `nbgrader collect` puts them."""
     lines = ["id,first_name,last_name,email"]
     for number, content in zip(range(size), notebooks(unit), strict=False):

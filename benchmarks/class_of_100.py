@@ -45,7 +45,7 @@ def stock(more: str, checks: Mapping[str, Any]) -> Callable[[Submissions], dict[
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             stock_course.build(root, UNIT, checks, more)
-            stock_course.hand_in(root, UNIT, submissions)
+            stock_course.submit(root, UNIT, submissions)
             before, started = of_children(), time.monotonic()
             stock_course.nbgrader(root, "autograde", UNIT)
             stock_course.nbgrader(root, "generate_feedback", UNIT)
@@ -58,7 +58,7 @@ def ours(submissions: Submissions, workers: int = 1, wanted: str = "time") -> di
     """Return the time or memory that `autograder grade` takes, as `one_batch` prints it."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        stock_course.hand_in(root, UNIT, submissions)
+        stock_course.submit(root, UNIT, submissions)
         command = [sys.executable, "-W", "ignore", "-m", "benchmarks.one_batch", folder, UNIT, str(workers), wanted]
         before, started = of_children(), time.monotonic()
         done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=REPOSITORY)

@@ -47,7 +47,7 @@ def cost(marking: Any, work: Assignment, number: int) -> tuple[float, float]:
     """CPU and wall seconds. number: of the round, for which workers start new marking processes."""
     of_round = msgspec.structs.replace(load(), handing_in=HandingIn(str(number)))
     before, begun = of_tree(os.getpid()), time.perf_counter()
-    with marking(work, work.hand_ins, device="cpu", settings=of_round, markers=2) as desks:
+    with marking(work, work.submissions, device="cpu", settings=of_round, process_count=2) as desks:
         desks.start()
         for _ in desks.graded():
             pass

@@ -56,7 +56,7 @@ def main() -> None:
     started = time.monotonic()
     watching = Watching()
     with watching if wanted == "memory" else contextlib.nullcontext():
-        result = grade(work, device="cpu", settings=asked, markers=workers)
+        result = grade(work, device="cpu", settings=asked, process_count=workers)
     wall = time.monotonic() - started
     own, below = (_seconds(resource.getrusage(who)) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     scores = {row.student: row.report.score for row in result.rows}

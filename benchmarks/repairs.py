@@ -38,7 +38,7 @@ def graded(root: Path, unit: str, markers: int, *, repair: bool) -> dict[str, An
         stages.append((time.monotonic() - began, of_tree(os.getpid())))
 
     work = assignment(unit, root, None, None)
-    result = grade(work, device="cpu", settings=settings.load(), markers=markers, repair=repair, on_start=note)
+    result = grade(work, device="cpu", settings=settings.load(), process_count=markers, repair=repair, on_start=note)
     note()
     reports = {row.student: read_report(root / "autograded" / row.student / unit, unit) for row in result.rows}
     return {
@@ -52,7 +52,7 @@ def graded(root: Path, unit: str, markers: int, *, repair: bool) -> dict[str, An
 def measured(notebooks: dict[str, bytes], unit: str, markers: int, *more: str) -> dict[str, Any]:
     """Return what `graded` returns for these notebooks, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        stock_course.hand_in(Path(folder), unit, notebooks)
+        stock_course.submit(Path(folder), unit, notebooks)
         terms = ["--folder", folder, "--unit", unit, "--markers", str(markers), *more]
         command = [sys.executable, "-W", "ignore", "-m", "benchmarks.repairs", *terms]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY)

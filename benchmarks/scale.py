@@ -92,7 +92,7 @@ def measure(size: int, folder: Path | None, markers: int) -> Iterator[dict[str, 
         folder.mkdir(parents=True, exist_ok=True)
     root = Path(tempfile.mkdtemp(dir=folder, prefix=f"class-of-{size}-"))
     try:
-        big_class.hand_in(root, UNIT, size)
+        big_class.submit(root, UNIT, size)
         of_class = ["--course", str(root)]
         grade = ["grade", UNIT, *of_class, "--markers", str(markers), "--require-isolation", "A"]
         found: dict[str, Any] = {"load": os.getloadavg()[0]}

@@ -39,7 +39,7 @@ class Course:
         self.inbound.mkdir(parents=True)
         self._count = 0
 
-    def hand_in(self, student: str, **answers: str) -> Path:
+    def submit(self, student: str, **answers: str) -> Path:
         """Submit as nbgrader's `submit` does; return the page that is released for the submission."""
         self._count += 1
         solutions = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
@@ -91,15 +91,15 @@ def main() -> None:
         assert serving.stderr
         print(serving.stderr.readline().strip())
         print(f"started in {time.monotonic() - begun:.2f} s")
-        alone = [waited([course.hand_in(f"s{number:03}")])[0] for number in range(2 * rounds)]
+        alone = [waited([course.submit(f"s{number:03}")])[0] for number in range(2 * rounds)]
         _say("one alone, the first", alone[:1])
         _say("one alone", alone[1:])
         number = 100
         for hanging in (False, True):
             last = []
             for _ in range(rounds):
-                hangs = course.hand_in("s199", softmax=_HANGS) if hanging else None
-                pages = [course.hand_in(f"s{number + one:03}") for one in range(AT_ONCE)]
+                hangs = course.submit("s199", softmax=_HANGS) if hanging else None
+                pages = [course.submit(f"s{number + one:03}") for one in range(AT_ONCE)]
                 number = 100 + (number - 80) % 80
                 last.append(max(waited(pages)))
                 if hangs:

@@ -30,12 +30,12 @@ def main() -> None:
     try:
         assert serving.stderr
         print(serving.stderr.readline().strip(), flush=True)
-        waited([course.hand_in("s000")])  # the first one also waits until all is warm
+        waited([course.submit("s000")])  # the first one also waits until all is warm
         alone = _median(course, 1)
         print(f"alone: {alone:.2f} s", flush=True)
         for number, count in enumerate(folders):
             flood(course.inbound, "s199", count)
-            beside = waited([course.hand_in(f"s{100 + number}")])[0]
+            beside = waited([course.submit(f"s{100 + number}")])[0]
             print(
                 f"beside {count} new empty folders: {beside:.2f} s, {beside - alone:+.2f} s, {beside / alone:.1f} times"
             )
@@ -50,7 +50,7 @@ def main() -> None:
 
 def _median(course: Course, first: int) -> float:
     """Seconds that each of some students waits, one after another."""
-    return statistics.median(waited([course.hand_in(f"s{first + number:03}")])[0] for number in range(_TIMES))
+    return statistics.median(waited([course.submit(f"s{first + number:03}")])[0] for number in range(_TIMES))
 
 
 def flood(inbound: Path, student: str, count: int) -> None:

@@ -109,7 +109,7 @@ def class_of(size: int, unit: str) -> dict[str, bytes]:
     return submissions
 
 
-def hand_in(root: Path, unit: str, submissions: Mapping[str, bytes]) -> None:
+def submit(root: Path, unit: str, submissions: Mapping[str, bytes]) -> None:
     """Puts the submissions where `nbgrader collect` puts them."""
     for student, content in submissions.items():
         folder = root / "submitted" / student / unit

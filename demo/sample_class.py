@@ -41,7 +41,7 @@ ANSWER = """The variance of a dot product grows with d_k. Without scaling, softm
 gradient would vanish. Dividing by sqrt(d_k) keeps the variance near 1."""
 
 
-def hand_ins() -> dict[str, tuple[str, bytes]]:
+def submitted() -> dict[str, tuple[str, bytes]]:
     """Return each student's file: its name and its content. noor, on the roster, submitted nothing."""
     right = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
     right["why_scale"] = ANSWER
@@ -102,14 +102,14 @@ def make_course() -> None:
     for kind in (course.SOURCE, course.RELEASE):
         shutil.rmtree(DEMO / kind, ignore_errors=True)
     furnish(DEMO, course.unit_names())
-    for student in hand_ins():  # what `collect` brings, and the student's account would find the page by
+    for student in submitted():  # what `collect` brings, and the student's account would find the page by
         (SUBMITTED / student / UNIT / SECRET).write_text(sha256(student.encode()).hexdigest())
 
 
 def main() -> int:
     """Writes or checks the files; returns the exit code."""
     stale = 0
-    for student, (name, content) in hand_ins().items():
+    for student, (name, content) in submitted().items():
         path = SUBMITTED / student / UNIT / name
         if path.is_file() and path.read_bytes() == content:
             continue

@@ -13,13 +13,13 @@ import msgspec
 
 from autograder import catalogue
 from autograder.classroom.batch import GradedSubmission
-from autograder.classroom.submissions import HandIn, Submissions
+from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.course.cells import filled_in
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory
 from autograder.pool.process import GradingProcess
 
-from .recorded_class import UNIT, RecordedClass, hand_in, opened_gradebook
+from .recorded_class import UNIT, RecordedClass, opened_gradebook, put_submission
 from .typed import solution_sources
 
 FIRST = ["Ada", "Bo", "Cleo", "Dua", "Eino", "Fay", "Gus", "Hana", "Ivo", "Jun",
@@ -93,15 +93,15 @@ class Put:
 class OncePerNotebook(RecordedClass):
     """Equal notebooks are marked once, whoever handed them in."""
 
-    def marked(self, hand_in: HandIn, submissions: Submissions) -> GradedSubmission:
+    def marked(self, submission: Submission, submissions: SubmissionFiles) -> GradedSubmission:
         """The report on these bytes, under the student's name."""
-        read = submissions.read(hand_in)
+        read = submissions.read(submission)
         content = read.file.content
         if content not in self.known:
-            self.known[content] = GradedSubmission(hand_in, content, self.marker.grade("", content, UNIT))
+            self.known[content] = GradedSubmission(submission, content, self.grading_process.grade("", content, UNIT))
         report = self.known[content].report
-        named = msgspec.structs.replace(report, notebook=f"{hand_in.student}/{UNIT}/{hand_in.notebook}")
-        return replace(self.known[content], hand_in=hand_in, stamp=read.stamp, report=named)
+        named = msgspec.structs.replace(report, notebook=f"{submission.student}/{UNIT}/{submission.notebook}")
+        return replace(self.known[content], submission=submission, stamp=read.stamp, report=named)
 
 
 def make(root: Path) -> Put:
@@ -117,15 +117,15 @@ def make(root: Path) -> Put:
     damaged, *others = chosen
     late = set(others[::14])
     put = Put({}, set(), damaged, late)
-    hand_in(root, damaged, b"<html>Sign in</html>", IN_TIME)
-    hand_in(root, SIGNED, filled_in(UNIT, {**right, "dot_product_scores": SIGNED_CODE}), IN_TIME)
+    put_submission(root, damaged, b"<html>Sign in</html>", IN_TIME)
+    put_submission(root, SIGNED, filled_in(UNIT, {**right, "dot_product_scores": SIGNED_CODE}), IN_TIME)
     put.mistakes["score_divided_by_the_root"] = {SIGNED}
     for bundle in BUNDLES:
         group, others = others[: bundle.count], others[bundle.count :]
         answers = {known[name].exercise: known[name].source() for name in bundle.mistakes} | bundle.code
         content = filled_in(UNIT, {**right, **answers})
         for student in group:
-            hand_in(root, student, content, LATE if student in late else IN_TIME)
+            put_submission(root, student, content, LATE if student in late else IN_TIME)
         for name in bundle.mistakes:
             put.mistakes.setdefault(name, set()).update(group)
         if {HALVED, HALVED_OTHERWISE} & set(bundle.code.values()):
@@ -159,8 +159,8 @@ def main() -> int:
     root = Path(sys.argv[1])
     root.mkdir()
     make(root)
-    with GradingProcess("cpu") as marker:
-        OncePerNotebook(marker, {}, []).grade(root)
+    with GradingProcess("cpu") as grading_process:
+        OncePerNotebook(grading_process, {}, []).grade(root)
     mark_by_hand(root)
     return 0
 

@@ -126,18 +126,18 @@ def served_again() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def marker() -> Iterator[GradingProcess]:
+def grading_process() -> Iterator[GradingProcess]:
     """A real grading process with its sandbox, for the whole run."""
     with GradingProcess("cpu") as process:
         yield process
 
 
 @pytest.fixture(scope="module")
-def recorded(marker: GradingProcess) -> "RecordedClass":
+def recorded(grading_process: GradingProcess) -> "RecordedClass":
     """A class whose real reports are made once, for the tests of a module."""
     from .recorded_class import RecordedClass  # nbgrader takes seconds to import
 
-    return RecordedClass(marker, {}, [])
+    return RecordedClass(grading_process, {}, [])
 
 
 @pytest.fixture
@@ -174,11 +174,11 @@ def postgresql() -> Iterator[Server]:
 
 
 @pytest.fixture
-def mark(marker: GradingProcess) -> Callable[..., Report]:
+def mark(grading_process: GradingProcess) -> Callable[..., Report]:
     """Grade the unit's notebook with these answers; the others are the solutions."""
 
     def mark(**answers: str) -> Report:
-        return marker.grade("typed.ipynb", solved(UNIT, **answers))
+        return grading_process.grade("typed.ipynb", solved(UNIT, **answers))
 
     return mark
 

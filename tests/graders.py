@@ -73,7 +73,7 @@ def _line(grader: HiddenTest) -> Listed:
         f"{grader.unit}.{grader.exercise}",
         grader.name,
         f"{grader.points:g}",
-        ",".join(marker for marker, carries in markers.items() if carries) or "-",
+        ",".join(grading_process for grading_process, carries in markers.items() if carries) or "-",
         hashlib.sha256(structure.encode()).hexdigest()[:12],
         math.fsum(_sum(tensor, place) for place, tensor in enumerate(tensors)),
         grader.statement,

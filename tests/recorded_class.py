@@ -21,7 +21,7 @@ from autograder.classroom.assignment import assignment
 from autograder.classroom.batch import GradedSubmission
 from autograder.classroom.grade import ClassResult, grade
 from autograder.classroom.preview import Preview, preview
-from autograder.classroom.submissions import HandIn, Submissions
+from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.course import settings
 from autograder.formatting.client import Formatter
 from autograder.gradebook import database
@@ -61,23 +61,25 @@ def warm_formatter(asked: settings.Settings) -> WarmFormatter:
 class RecordedClass:
     """Hands out reports made before, in the place of the marking processes of a batch."""
 
-    marker: GradingProcess
-    known: dict[tuple[HandIn, str], GradedSubmission]
+    grading_process: GradingProcess
+    known: dict[tuple[Submission, str], GradedSubmission]
     """By the submission and the digest of its file, for a damaged one by what is wrong with it."""
     asked: list[str]
     """Students to be graded in the last run."""
     is_warm: bool = True
     """True if the runs share the formatter that stays warm."""
 
-    def marked(self, hand_in: HandIn, submissions: Submissions) -> GradedSubmission:
+    def marked(self, submission: Submission, files: SubmissionFiles) -> GradedSubmission:
         """The real report on these bytes, made once."""
-        read = submissions.read(hand_in)
-        key = hand_in, read.file.digest or str(read.file.content)
+        read = files.read(submission)
+        key = submission, read.file.digest or str(read.file.content)
         if key not in self.known:
-            name = f"{hand_in.folder}/{UNIT}/{hand_in.notebook}"
-            report = self.marker.grade(name, read.file.content, UNIT, digest=read.file.digest, note=hand_in.note)
-            self.known[key] = GradedSubmission(hand_in, read.file.content, report)
-        return replace(self.known[key], hand_in=hand_in, stamp=read.stamp)
+            name = f"{submission.folder}/{UNIT}/{submission.notebook}"
+            report = self.grading_process.grade(
+                name, read.file.content, UNIT, digest=read.file.digest, note=submission.note
+            )
+            self.known[key] = GradedSubmission(submission, read.file.content, report)
+        return replace(self.known[key], submission=submission, stamp=read.stamp)
 
     def grade(self, root: Path, *, regrade: bool = False, section: str | None = None, **more: Any) -> ClassResult:
         """Grade a course folder as `autograder grade` does, by default without a search for repairs."""
@@ -89,9 +91,9 @@ class RecordedClass:
                 assignment(UNIT, root, None, None, section=section),
                 device="auto",
                 settings=settings.load(),
-                markers=1,
+                process_count=1,
                 regrade=regrade,
-                marking=self.recorded_grading,
+                new_batch=self.recorded_grading,
                 **{"repair": False, **more},
             )
 
@@ -102,20 +104,20 @@ class RecordedClass:
             assignment(UNIT, root, None, None),
             device="auto",
             settings=settings.load(),
-            markers=1,
+            process_count=1,
             regrade=regrade,
             repair=repair,
-            marking=self.recorded_grading,
+            new_batch=self.recorded_grading,
         )
 
-    def recorded_grading(self, work, hand_ins, **terms):
-        return _RecordedGrading(self, hand_ins, work.submissions)
+    def recorded_grading(self, work, submissions, **terms):
+        return _RecordedGrading(self, submissions, work.files)
 
 
 class _RecordedGrading:
-    def __init__(self, recorded: RecordedClass, hand_ins: list[HandIn], submissions: Submissions) -> None:
-        recorded.asked = [hand_in.student for hand_in in hand_ins]
-        self._marked = [recorded.marked(hand_in, submissions) for hand_in in hand_ins if hand_in.notebook]
+    def __init__(self, recorded: RecordedClass, submissions: list[Submission], files: SubmissionFiles) -> None:
+        recorded.asked = [submission.student for submission in submissions]
+        self._marked = [recorded.marked(submission, files) for submission in submissions if submission.notebook]
 
     def start(self) -> Ready:
         return Ready("cpu", "A", [])
@@ -153,7 +155,7 @@ def feedback_page(root: Path, student: str) -> Path:
     return root / "feedback" / student / UNIT / f"{UNIT}.html"
 
 
-def hand_in(root: Path, student: str, content: bytes, timestamp: str | None = None, unit: str = UNIT) -> None:
+def put_submission(root: Path, student: str, content: bytes, timestamp: str | None = None, unit: str = UNIT) -> None:
     """Puts a notebook where `nbgrader collect` puts one."""
     folder = root / "submitted" / student / unit
     shutil.rmtree(folder, ignore_errors=True)

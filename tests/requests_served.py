@@ -23,7 +23,7 @@ MOST_BYTES = 1_000_000
 class Requests:
     """Requests to `serve` on a port. serving: a `Serving`, which works meanwhile."""
 
-    def __init__(self, root, serving, marker, *, unlisted=False):
+    def __init__(self, root, serving, grading_process, *, unlisted=False):
         self.serving = serving
         self._folder = fresh_token(root)
         self._server = HttpServer(0)
@@ -35,7 +35,7 @@ class Requests:
             MOST_BYTES,
             folder,
             serving.arrivals.put,
-            lambda asked: asked.answer(marker.grade(asked.name, asked.file.content, digest=asked.file.digest)),
+            lambda asked: asked.answer(grading_process.grade(asked.name, asked.file.content, digest=asked.file.digest)),
         )
         self._server.start(intake, self.token)
         self.port, self.refuse = self._server.port, self._server.refuse
@@ -53,7 +53,7 @@ class Requests:
             answer = connection.getresponse()
             return answer.status, json.loads(answer.read())
 
-    def hand_in(self, student, content, options=""):
+    def put_submission(self, student, content, options=""):
         """Submit for a student."""
         return self.ask(f"/submissions/{UNIT}/{student}{options}", content)
 

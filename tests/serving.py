@@ -115,9 +115,9 @@ class Serving:
 
     def grade_next(self):
         """Grade the first submission in the queue; return its student."""
-        work, hand_in = self.todo.pop(0)
-        self.unit.add(self.recorded.marked(hand_in, work.submissions))
-        return hand_in.student
+        work, submission = self.todo.pop(0)
+        self.unit.add(self.recorded.marked(submission, work.files))
+        return submission.student
 
     def __enter__(self):
         return self
@@ -134,6 +134,6 @@ def serve(root, recorded, *, request=None, **options):
         if request is None:
             serving.work_off()
         else:
-            with Requests(root, serving, recorded.marker) as requests:
+            with Requests(root, serving, recorded.grading_process) as requests:
                 requests.during(request)
         return serving.marked

@@ -19,11 +19,11 @@ BOTH = ("scaled_softmax", "SelfAttention_v1")
 
 
 @pytest.fixture
-def judged(marker):
+def judged(grading_process):
     """Status and note of each exercise of a notebook."""
 
     def judged(content, *exercises):
-        report = marker.grade("judged.ipynb", content, UNIT)
+        report = grading_process.grade("judged.ipynb", content, UNIT)
         found = [report.exercise(name) for name in exercises]
         return [one.status for one in found], [one.note for one in found]
 
@@ -76,20 +76,20 @@ def test_what_is_wrong_at_both_moments_is_judged_at_its_check(judged):
     assert note.endswith("The version at its check is graded.")
 
 
-def test_a_mistake_at_its_check_is_named_although_a_later_cell_ends_everything(marker):
+def test_a_mistake_at_its_check_is_named_although_a_later_cell_ends_everything(grading_process):
     wrong = catalogue.misconceptions(UNIT)["divided_by_d_k"]
     content = typed.with_cells(typed.edited(RIGHT, scaled_softmax=wrong.source()), "%reset -f")
-    exercise = marker.grade("reset.ipynb", content, UNIT).exercise("scaled_softmax")
+    exercise = grading_process.grade("reset.ipynb", content, UNIT).exercise("scaled_softmax")
     assert exercise.diagnosis.name == "divided_by_d_k"
     assert exercise.whereabouts is not None
 
 
-def test_no_cell_runs_after_a_hidden_test(marker):
+def test_no_cell_runs_after_a_hidden_test(grading_process):
     """A cell that runs after a hidden test could print the hidden inputs."""
     records = ANSWER.replace("\n    return", "\n    seen.append(scores)\n    return", 1)
     assert records != ANSWER
     content = typed.with_cells(typed.edited(RIGHT, scaled_softmax=f"seen = []\n{records}"), "print(len(seen))")
-    report = marker.grade("records.ipynb", content, UNIT)
+    report = grading_process.grade("records.ipynb", content, UNIT)
     assert report.exercise("scaled_softmax").status == "passed"
     assert report.cells[-1].printed == "0\n"
 

@@ -164,12 +164,14 @@ def test_the_digest_tells_json_from_tensors():
     assert one != other
 
 
-def test_a_second_submission_gets_what_it_gets_alone(marker):
+def test_a_second_submission_gets_what_it_gets_alone(grading_process):
     """Marked once more, after itself and after others: the same report, whichever answers were seen before."""
     own = solved(
         UNIT, softmax="def softmax(x, dim=-1):\n    e = torch.exp(x)\n    return e / e.sum(dim, keepdim=True)\n"
     )
-    reports = [marker.grade("one.ipynb", notebook, UNIT) for notebook in (own, solved(UNIT), own, solved(UNIT), own)]
+    reports = [
+        grading_process.grade("one.ipynb", notebook, UNIT) for notebook in (own, solved(UNIT), own, solved(UNIT), own)
+    ]
     assert reports[0] == reports[2] == reports[4]
     assert reports[1] == reports[3]
     assert reports[0].exercise("softmax").diagnosis
@@ -186,10 +188,10 @@ def softmax(x, dim=-1):
 """
 
 
-def test_what_was_answered_before_python_ended_is_still_read(marker):
+def test_what_was_answered_before_python_ended_is_still_read(grading_process):
     """Its first answers are those of a right one that was marked before, so the next thing is asked ahead."""
-    marker.grade("right.ipynb", solved(UNIT, softmax=RIGHT), UNIT)
+    grading_process.grade("right.ipynb", solved(UNIT, softmax=RIGHT), UNIT)
     ends = RIGHT.replace("...", "if x.dim() == 3:\n        os._exit(1)")  # the second thing that a grader asks
-    report = marker.grade("ends.ipynb", solved(UNIT, softmax=ends), UNIT).exercise("softmax")
+    report = grading_process.grade("ends.ipynb", solved(UNIT, softmax=ends), UNIT).exercise("softmax")
     assert report.status == "crashed"
     assert report.tests[0].outcome == "passed"

@@ -370,12 +370,12 @@ def test_numbers_that_fill_a_right_step_may_be_rounded_differently(judged):
 
 def test_the_kits_own_code_needs_no_sandbox():
     """So none is started, and no notebook is marked."""
-    with GradingProcess("cpu", load(), own_code_alone=True) as marker:
-        assert marker.ready.isolation == "none"
-        assert psutil.Process(marker.pid).children() == []
+    with GradingProcess("cpu", load(), own_code_alone=True) as grading_process:
+        assert grading_process.ready.isolation == "none"
+        assert psutil.Process(grading_process.pid).children() == []
         with pytest.raises(GradingRefused, match="only for the autograder's own code"):
-            marker.grade("a.ipynb", solved("dot_product_attention"), "dot_product_attention")
-        assert marker.grade_candidate("dot_product_attention", "solution").status == "graded"
+            grading_process.grade("a.ipynb", solved("dot_product_attention"), "dot_product_attention")
+        assert grading_process.grade_candidate("dot_product_attention", "solution").status == "graded"
 
 
 @pytest.fixture

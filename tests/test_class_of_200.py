@@ -21,7 +21,7 @@ CLASS, MISBEHAVING, EVERY = 200, 30, 6
 
 
 @pytest.fixture(scope="module")
-def honest(marker):
+def honest(grading_process):
     """By number, a notebook with the score that it must get: a right one, then one for each answer that is known."""
     right = solution_sources(UNIT)
     known = [("misconception", entry) for entry in catalogue.misconceptions(UNIT).values()]
@@ -32,7 +32,7 @@ def honest(marker):
         if number % (len(known) + 1) == 0:
             return filled_in(UNIT, right), full
         kind, entry = known[number % (len(known) + 1) - 1]
-        marked = marker.grade_candidate(UNIT, kind, entry.name).exercise(entry.exercise)
+        marked = grading_process.grade_candidate(UNIT, kind, entry.name).exercise(entry.exercise)
         content = filled_in(UNIT, {**right, entry.exercise: entry.source()})
         return content, full - marked.max_score + marked.score
 
@@ -52,17 +52,17 @@ def test_everyone_gets_what_is_theirs(tmp_path, honest):
         file.parent.mkdir(parents=True)
         if number < EVERY * MISBEHAVING and number % EVERY == 0:
             case = known[number // EVERY * (len(known) // MISBEHAVING)]
-            case.hand_in(file, partial(notebook, names))
+            case.put_submission(file, partial(notebook, names))
             expected[student] = (case.must.status, case.must.exercises, None)
         else:
             content, score = honest(number)
             file.write_bytes(content)
             expected[student] = ("graded", None, score)
     work = assignment(UNIT, tmp_path, None, None)
-    with LocalGrading(work, work.hand_ins, device="cpu", settings=settings("best"), markers=2) as marking:
+    with LocalGrading(work, work.submissions, device="cpu", settings=settings("best"), process_count=2) as marking:
         marking.start()
         for marked in marking.graded():
-            student, report = marked.hand_in.student, marked.report
+            student, report = marked.submission.student, marked.report
             status, lost, score = expected.pop(student)
             found = {e.name: e.status for e in report.exercises if e.status != "passed"}
             assert (student, report.status) == (student, status)

@@ -27,11 +27,11 @@ from .recorded_class import UNIT, opened_gradebook
 
 
 @pytest.fixture(scope="module")
-def graded(marker, tmp_path_factory):
+def graded(grading_process, tmp_path_factory):
     """The class's folder, and what was put in."""
     root = tmp_path_factory.mktemp("class-of-100")
     put = make(root)
-    OncePerNotebook(marker, {}, []).grade(root)
+    OncePerNotebook(grading_process, {}, []).grade(root)
     mark_by_hand(root)
     return root, put
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from autograder import catalogue, course
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
-from autograder.cli.options import marking_at
+from autograder.cli.options import batch_grading_at
 from autograder.cluster.cluster_run import ClusterRun
 from autograder.cluster.connection import Address
 from autograder.cluster.messages import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
@@ -30,7 +30,7 @@ from tests import REPOSITORY
 from . import forked_command, sampling, test_routes
 from .dask_cluster import DaskCluster, worker_that_runs_threads
 from .interrupting import in_a_fork, places, times_in
-from .recorded_class import UNIT, everything, feedback_page, hand_in, notebook
+from .recorded_class import UNIT, everything, feedback_page, notebook, put_submission
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 _THREADS = 40
@@ -69,9 +69,9 @@ def small(tmp_path_factory):
     root = tmp_path_factory.mktemp("small")
     (root / "roster.csv").write_text("id\nada\nbo\ncy\nnobody\n")
     wrong = catalogue.misconceptions(UNIT)["naive_exponentials"].source()
-    hand_in(root, "ada", notebook(softmax=wrong, why_softmax="An answer."), "2026-01-02 03:04:05 UTC")
-    hand_in(root, "bo", notebook())
-    hand_in(root, "cy", b"no notebook")
+    put_submission(root, "ada", notebook(softmax=wrong, why_softmax="An answer."), "2026-01-02 03:04:05 UTC")
+    put_submission(root, "bo", notebook())
+    put_submission(root, "cy", b"no notebook")
     return root
 
 
@@ -80,12 +80,12 @@ def whole(tmp_path):
     """The class of `test_routes`, and four with more that can be wrong."""
     root = tmp_path / "whole"
     test_routes.hand_in_the_class(root)
-    hand_in(root, "eve", deadly())
-    hand_in(root, "fay", notebook(softmax="import time\ntime.sleep(60)"))
-    hand_in(root, "gus", notebook(softmax="raise ValueError('/home/gus/work.txt')"))
+    put_submission(root, "eve", deadly())
+    put_submission(root, "fay", notebook(softmax="import time\ntime.sleep(60)"))
+    put_submission(root, "gus", notebook(softmax="raise ValueError('/home/gus/work.txt')"))
     own = root / "submitted" / "gus" / UNIT
     (own / f"{UNIT}.ipynb").rename(own / "my own.ipynb")
-    hand_in(root, "hal", b"")
+    put_submission(root, "hal", b"")
     (root / "submitted" / "hal" / UNIT / f"{UNIT}.ipynb").unlink()
     (root / "submitted" / "hal" / UNIT / f"{UNIT}.ipynb").symlink_to(root / "roster.csv")
     with (root / "roster.csv").open("a") as roster:
@@ -98,7 +98,7 @@ def on(cluster, root, say=lambda sentence: None, device="cpu", **terms):
     with cluster.spoken_to() as address:
         marking = partial(ClusterRun, scheduler=address, say=say)
         work = assignment(UNIT, root, None, None)
-        return grade(work, device=device, settings=settings.load(), markers=1, marking=marking, **terms)
+        return grade(work, device=device, settings=settings.load(), process_count=1, new_batch=marking, **terms)
 
 
 @contextlib.contextmanager
@@ -217,7 +217,7 @@ def test_a_class_is_graded_as_locally_though_a_worker_is_killed(with_two, cluste
 def test_a_submission_that_ends_each_worker_is_a_grader_error_until_it_is_graded(
     with_two, cluster, small, recorded, tmp_path
 ):
-    hand_in(small, "eve", deadly())
+    put_submission(small, "eve", deadly())
     wanted, root = local(small, recorded, tmp_path)
     shutil.rmtree(small / "submitted" / "eve")
     killed = []
@@ -269,10 +269,10 @@ def expected():
 
 
 @pytest.fixture(scope="module")
-def honest(marker, expected):
+def honest(grading_process, expected):
     """An answer of a worker's, what it was asked, and what the worker had said of itself."""
     wrong = catalogue.misconceptions(UNIT)["naive_exponentials"].source()
-    report = marker.grade("0", notebook(softmax=wrong), UNIT, digest="digest")
+    report = grading_process.grade("0", notebook(softmax=wrong), UNIT, digest="digest")
     able = Able(report.device, report.isolation, report.enforced, expected.terms.kit, report.torch)
     return Done([report]), [GradeNotebook("0", b"", UNIT, "digest")], able
 
@@ -407,7 +407,7 @@ def test_without_dask_the_error_message_names_what_to_install(monkeypatch, capsy
         monkeypatch.delitem(sys.modules, f"autograder.cluster.{module}")
     monkeypatch.setitem(sys.modules, "distributed.security", None)
     with pytest.raises(typer.Exit) as end:
-        marking_at("127.0.0.1:8786", plain_tcp=False)
+        batch_grading_at("127.0.0.1:8786", plain_tcp=False)
     assert end.value.exit_code == 2
     assert capsys.readouterr().err.strip().endswith("pip install 'attention-autograder[cluster]'.")
 
@@ -416,7 +416,7 @@ def test_received_grades_survive_the_loss_of_the_scheduler(tmp_path):
     students = [f"student{number}" for number in range(8)]
     (tmp_path / "roster.csv").write_text("\n".join(["id", *students]))
     for student in students:
-        hand_in(tmp_path, student, notebook())
+        put_submission(tmp_path, student, notebook())
     work = assignment(UNIT, tmp_path, None, None)
     (tmp_path / "dask").mkdir()
     dask = DaskCluster(tmp_path / "dask")
@@ -426,7 +426,7 @@ def test_received_grades_survive_the_loss_of_the_scheduler(tmp_path):
         ending.callback(dask.close)
         scheduler = ending.enter_context(dask.spoken_to())
         run = ClusterRun(
-            work, work.hand_ins, device="cpu", settings=settings.load(), scheduler=scheduler, say=said.append
+            work, work.submissions, device="cpu", settings=settings.load(), scheduler=scheduler, say=said.append
         )
         ending.enter_context(run)
         run.start()
@@ -442,7 +442,7 @@ def test_received_grades_survive_the_loss_of_the_scheduler(tmp_path):
 
 def test_a_lost_scheduler_is_an_error_message_and_recorded_grades_stay(with_two, cluster, small, recorded, tmp_path):
     """The last one with this cluster, whose scheduler is killed."""
-    hand_in(small, "eve", deadly())
+    put_submission(small, "eve", deadly())
     wanted, root = local(small, recorded, tmp_path)
     page = feedback_page(root, "ada")
 

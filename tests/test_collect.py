@@ -33,7 +33,7 @@ def course(tmp_path):
     return root
 
 
-def hand_in(course, student, time, content="mine", *more):
+def put_submission(course, student, time, content="mine", *more):
     """A folder as `nbgrader submit` makes it."""
     folder = course / "exchange" / "attention" / "inbound" / "+".join([student, UNIT, time, *more])
     folder.mkdir()
@@ -60,8 +60,8 @@ def collected(course, student=ME):
 
 
 def test_the_newest_folder_is_collected_whole(course):
-    hand_in(course, ME, EARLY, "old", "a1")
-    newest = hand_in(course, ME, LATE, "new", "b2")
+    put_submission(course, ME, EARLY, "old", "a1")
+    newest = put_submission(course, ME, LATE, "new", "b2")
     (newest / "data").mkdir()
     (newest / "data" / "numbers.csv").write_text("1,2")
     collect(course)
@@ -72,7 +72,7 @@ def test_the_newest_folder_is_collected_whole(course):
 
 
 def test_a_link_brings_nothing_in(course):
-    folder = hand_in(course, ME, EARLY)
+    folder = put_submission(course, ME, EARLY)
     (folder / f"{UNIT}.ipynb").unlink()
     (folder / f"{UNIT}.ipynb").symlink_to(course / "solved" / f"{UNIT}.ipynb")
     (folder / "more").symlink_to(course / "solved", target_is_directory=True)
@@ -89,7 +89,7 @@ def test_a_folder_that_is_a_link_is_not_collected(course):
 
 
 def test_a_pipe_holds_nothing_up(course):
-    folder = hand_in(course, ME, EARLY)
+    folder = put_submission(course, ME, EARLY)
     os.mkfifo(folder / "extra.ipynb")
     assert "Left out: 'extra.ipynb'" in collect(course)
     assert collected(course) == "mine"
@@ -99,7 +99,7 @@ def test_a_pipe_holds_nothing_up(course):
     "name", [f"x+{UNIT}+{NEVER}", f"x+{UNIT}+", f"+{UNIT}+{EARLY}", f"../x+{UNIT}+{EARLY}"[3:] + "+a+b"]
 )
 def test_an_odd_name_stops_nobody(course, name):
-    hand_in(course, ME, EARLY)
+    put_submission(course, ME, EARLY)
     (course / "exchange" / "attention" / "inbound" / name).mkdir()
     assert "Not collected" in collect(course)
     assert collected(course) == "mine"
@@ -108,11 +108,11 @@ def test_an_odd_name_stops_nobody(course, name):
 
 def test_nobody_hands_in_for_somebody_else(course):
     other = next(account.pw_name for account in pwd.getpwall() if account.pw_name != ME)
-    hand_in(course, other, LATE, "forged", "f0")
+    put_submission(course, other, LATE, "forged", "f0")
     assert f"its name says that it is from {other}, but it belongs to {ME}" in collect(course)
     assert collected(course, other) is None
     if os.geteuid() == 0:  # who alone can make a folder that belongs to another
-        os.chown(hand_in(course, other, EARLY, "theirs"), pwd.getpwnam(other).pw_uid, -1)
+        os.chown(put_submission(course, other, EARLY, "theirs"), pwd.getpwnam(other).pw_uid, -1)
         collect(course)
         assert collected(course, other) == "theirs"
         shutil.rmtree(course / "submitted")
@@ -121,9 +121,9 @@ def test_nobody_hands_in_for_somebody_else(course):
 
 
 def test_what_cannot_be_collected_leaves_what_was_there_before(course):
-    hand_in(course, ME, EARLY, "old")
+    put_submission(course, ME, EARLY, "old")
     collect(course)
-    large = hand_in(course, ME, LATE, "new")
+    large = put_submission(course, ME, LATE, "new")
     (large / "much.bin").write_bytes(bytes(3_000_000))
     said = collect(course, "--update", "--CourseDirectory.max_dir_size=2000")
     assert "its files are larger" in said
@@ -145,8 +145,8 @@ def test_what_cannot_be_collected_leaves_what_was_there_before(course):
 def test_the_newest_is_collected_whatever_zones_are_called(course, first, second):
     with (course / "nbgrader_config.py").open("a") as settings:
         settings.write("c.Exchange.timezone = 'Europe/Berlin'\n")
-    hand_in(course, ME, first, "old", "a1")
-    hand_in(course, ME, second, "new", "a2")
+    put_submission(course, ME, first, "old", "a1")
+    put_submission(course, ME, second, "new", "a2")
     collect(course)
     assert collected(course) == "new"
     assert (course / "submitted" / ME / UNIT / "timestamp.txt").read_text() == second
@@ -159,17 +159,17 @@ def test_before_the_due_date_means_the_students_own(course, days, counts):
         gradebook.add_student(ME)
     if days:
         Extensions(course, UNIT).put({ME: timedelta(days=days)})
-    hand_in(course, ME, EARLY, "old")
-    hand_in(course, ME, LATE, "new")
+    put_submission(course, ME, EARLY, "old")
+    put_submission(course, ME, LATE, "new")
     collect(course, "--before-duedate")
     assert collected(course) == counts
 
 
 def test_a_timestamp_that_is_none_is_replaced(course):
-    hand_in(course, ME, EARLY, "old")
+    put_submission(course, ME, EARLY, "old")
     collect(course)
     (course / "submitted" / ME / UNIT / "timestamp.txt").write_text(NEVER)
-    hand_in(course, ME, LATE, "new")
+    put_submission(course, ME, LATE, "new")
     collect(course, "--update")
     assert collected(course) == "new"
 

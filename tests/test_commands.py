@@ -12,7 +12,7 @@ import torch
 
 from autograder import course
 from autograder.classroom.assignment import assignment
-from autograder.classroom.submissions import HandIn, Submissions
+from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.gradebook import roster
 from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.roster import BadRoster
@@ -259,7 +259,10 @@ def test_links_to_names_that_are_too_long_leave_the_others_to_be_graded(tmp_path
     (tmp_path / "submitted" / "bo" / UNIT / f"{UNIT}.ipynb").symlink_to("x" * 300)
     (tmp_path / "roster.csv").write_text("id\nada\n")
     work = assignment(UNIT, tmp_path, None, None)
-    assert [(hand_in.student, hand_in.notebook is None) for hand_in in work.hand_ins] == [("ada", False), ("bo", False)]
+    assert [(submission.student, submission.notebook is None) for submission in work.submissions] == [
+        ("ada", False),
+        ("bo", False),
+    ]
 
 
 def test_a_line_of_the_roster_without_an_id_is_named(tmp_path):
@@ -299,7 +302,7 @@ def test_submissions_are_where_the_course_says(tmp_path):
 def test_a_timestamp_that_is_none_is_no_time(tmp_path, stamp):
     (tmp_path / "ada" / UNIT).mkdir(parents=True)
     (tmp_path / "ada" / UNIT / "timestamp.txt").write_bytes(stamp)
-    assert time_in(Submissions(tmp_path, UNIT).read(HandIn("ada", f"{UNIT}.ipynb")).stamp) is None
+    assert time_in(SubmissionFiles(tmp_path, UNIT).read(Submission("ada", f"{UNIT}.ipynb")).stamp) is None
     assert time_in(stamp[:300]) is None
 
 

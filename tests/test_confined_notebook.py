@@ -82,12 +82,12 @@ logging.getLogger(__name__).warning("careful")
 
 
 @pytest.fixture(scope="module", params=["A", "B"] if sampling.every else ["A"])
-def report(request, marker):
+def report(request, grading_process):
     """Report on a right notebook that does all this at its end."""
     compiled = f"@torch.compile\n{catalogue.solutions(UNIT)['scaled_softmax'].source()}"
     content = with_cells(solved(UNIT, scaled_softmax=compiled), *CELLS.values())
-    if request.param == marker.ready.isolation:
-        return marker.grade("busy.ipynb", content, UNIT)
+    if request.param == grading_process.ready.isolation:
+        return grading_process.grade("busy.ipynb", content, UNIT)
     with GradingProcess("cpu", Settings(Isolation(request.param), load().limits, check=CHECK)) as other:
         return other.grade("busy.ipynb", content, UNIT)
 

@@ -10,7 +10,7 @@ from autograder.course.nodes import NotebookNode, new_output
 from autograder.reports.page_filters import contents, row_of
 from tests import REPOSITORY
 
-from .recorded_class import UNIT, RecordedClass, hand_in
+from .recorded_class import UNIT, RecordedClass, put_submission
 from .typed import solved
 
 WRONG = {
@@ -22,14 +22,14 @@ WRONG = {
 
 
 @pytest.fixture(scope="module")
-def tops(marker, tmp_path_factory):
+def tops(grading_process, tmp_path_factory):
     """The pages of three students, parsed."""
     root = tmp_path_factory.mktemp("class")
     shutil.copy(REPOSITORY / "nbgrader_config.py", root)
-    hand_in(root, "right", solved(UNIT))
-    hand_in(root, "wrong", solved(UNIT, **WRONG, why_softmax="Because."))
-    hand_in(root, "damaged", b"{")
-    RecordedClass(marker, {}, []).grade(root)
+    put_submission(root, "right", solved(UNIT))
+    put_submission(root, "wrong", solved(UNIT, **WRONG, why_softmax="Because."))
+    put_submission(root, "damaged", b"{")
+    RecordedClass(grading_process, {}, []).grade(root)
     pages = {path.parts[-3]: path.read_text() for path in root.glob("feedback/*/*/*.html")}
     return {student: BeautifulSoup(page, "html.parser") for student, page in pages.items()}
 

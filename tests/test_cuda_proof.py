@@ -26,10 +26,10 @@ def test_every_known_answer_is_in_one_notebook():
     assert max(tried.values()) == 1
 
 
-def test_what_differs_is_said(marker):
+def test_what_differs_is_said(grading_process):
     right = Notebook(UNIT, {})
     wrong = Notebook(UNIT, {"context_vector": MISTAKE})
-    reports = [marker.grade("one.ipynb", one.content, UNIT) for one in (right, wrong)]
+    reports = [grading_process.grade("one.ipynb", one.content, UNIT) for one in (right, wrong)]
     assert not list(differences(right, reports[0], reports[0]))
     ((said, of_device),) = differences(wrong, *reports)
     assert not of_device
@@ -42,9 +42,10 @@ def test_what_differs_is_said(marker):
     assert [of_device for _, of_device in differences(left, *reversed(reports))] == [False]
 
 
-def test_a_case_that_comes_to_something_else_is_no_success(marker):
+def test_a_case_that_comes_to_something_else_is_no_success(grading_process):
     honest, wrong = (
-        marker.grade("one.ipynb", Notebook(UNIT, names).content, UNIT) for names in ({}, {"context_vector": MISTAKE})
+        grading_process.grade("one.ipynb", Notebook(UNIT, names).content, UNIT)
+        for names in ({}, {"context_vector": MISTAKE})
     )
     for case in CASES:
         assert case.problem(honest, honest) == "lost: nothing"

@@ -15,8 +15,8 @@ from autograder import course
 from autograder.cli.class_results import changes_in_lines, class_in_lines, class_lines
 from autograder.gradebook.course_directory import CourseProblem, course_directory
 from autograder.gradebook.course_lock import LOCK
+from autograder.gradebook.grades import of_units
 from autograder.gradebook.lateness import in_words
-from autograder.gradebook.marks import of_units
 from autograder.reports.class_report import compose, table
 from tests import REPOSITORY
 
@@ -27,9 +27,9 @@ from .recorded_class import (
     RecordedClass,
     everything,
     feedback_page,
-    hand_in,
     notebook,
     opened_gradebook,
+    put_submission,
 )
 
 BIN = Path(sys.executable).parent
@@ -126,18 +126,18 @@ def points_are(root, points):
 class OfEachFile(RecordedClass):
     """Marks each file once, whoever hands it in."""
 
-    def marked(self, hand_in, submissions):
-        read = submissions.read(hand_in)
+    def marked(self, submission, submissions):
+        read = submissions.read(submission)
         if (None, read.file.content) not in self.known:
-            self.known[None, read.file.content] = super().marked(hand_in, submissions)
+            self.known[None, read.file.content] = super().marked(submission, submissions)
         known = self.known[None, read.file.content]
-        report = msgspec.structs.replace(known.report, notebook=f"{hand_in.folder}/{UNIT}/{hand_in.notebook}")
-        return replace(known, hand_in=hand_in, stamp=read.stamp, report=report)
+        report = msgspec.structs.replace(known.report, notebook=f"{submission.folder}/{UNIT}/{submission.notebook}")
+        return replace(known, submission=submission, stamp=read.stamp, report=report)
 
 
 @pytest.fixture(scope="module")
-def recorded(marker):
-    return OfEachFile(marker, {}, [])
+def recorded(grading_process):
+    return OfEachFile(grading_process, {}, [])
 
 
 def graded(recorded, root, stamps):
@@ -146,7 +146,7 @@ def graded(recorded, root, stamps):
     settings_are(root, ZERO)
     roster_is(root, **{student.replace(" ", "-"): student for student in stamps})
     for student, stamp in stamps.items():
-        hand_in(root, student.replace(" ", "-"), RIGHT, stamp)
+        put_submission(root, student.replace(" ", "-"), RIGHT, stamp)
     recorded.grade(root)
     due_is(root, DUE)
     recorded.grade(root)
@@ -167,7 +167,7 @@ def standings(root):
 
 
 def of_each(marks):
-    return {student: (mark.shown, mark.late, mark.timestamp, mark.waiting) for student, mark in marks.marks.items()}
+    return {student: (mark.shown, mark.late, mark.timestamp, mark.waiting) for student, mark in marks.grades.items()}
 
 
 def applied(marks, changes):
@@ -176,7 +176,7 @@ def applied(marks, changes):
     for one in marks.students:
         for field in ("first_name", "last_name", "email"):
             found[one.id, field] = getattr(one, field) or ""
-    for student, mark in marks.marks.items():
+    for student, mark in marks.grades.items():
         found[student, "late_penalty"] = mark.shown.late_penalty
         found.update({(student, name.removeprefix("test_")): score for name, score in mark.shown.scores.items()})
     for change in changes:
@@ -196,12 +196,12 @@ def predicted_and_done(root, recorded):
     assert graded == recorded.asked
     assert of_each(predicted.after) == of_each(after)
     assert applied(before, predicted.changes) == applied(after, [])
-    for student, mark in after.marks.items():
+    for student, mark in after.grades.items():
         page = feedback_page(root, student).read_text()
         assert f"{UNIT}: {mark.score:g} of" in page
         assert (UNKNOWN_TIME in page) == mark.shown.is_time_unresolved
     updated = [row.student for row in result.rows if row.updates]
-    return graded, updated, {student: mark.score for student, mark in after.marks.items()}
+    return graded, updated, {student: mark.score for student, mark in after.grades.items()}
 
 
 GRADED, UPDATED, ALONE = "graded", "updated", "left alone"
@@ -212,13 +212,13 @@ OF_STUDENTS = {
     "too little time": (LATE, lambda root, who: extend(root, who, minutes=14), ALONE, 0),
     "points from a person": (LATE, give_points, UPDATED, 0),
     "points in time": (IN_TIME, give_points, ALONE, FULL + 2),
-    "another file in time": (LATE, lambda root, who: hand_in(root, who, WRONG, IN_TIME), GRADED, FULL - 4),
-    "another file too late": (IN_TIME, lambda root, who: hand_in(root, who, WRONG, LATE), GRADED, 0),
-    "another file without a stamp": (LATE, lambda root, who: hand_in(root, who, WRONG), GRADED, FULL - 4),
-    "a damaged file": (IN_TIME, lambda root, who: hand_in(root, who, b"no notebook", IN_TIME), GRADED, 0),
-    "a written answer": (IN_TIME, lambda root, who: hand_in(root, who, WRITTEN, IN_TIME), GRADED, FULL),
-    "the same file too late": (IN_TIME, lambda root, who: hand_in(root, who, RIGHT, LATER), GRADED, 0),
-    "the same file in time": (LATE, lambda root, who: hand_in(root, who, RIGHT, IN_TIME), GRADED, FULL),
+    "another file in time": (LATE, lambda root, who: put_submission(root, who, WRONG, IN_TIME), GRADED, FULL - 4),
+    "another file too late": (IN_TIME, lambda root, who: put_submission(root, who, WRONG, LATE), GRADED, 0),
+    "another file without a stamp": (LATE, lambda root, who: put_submission(root, who, WRONG), GRADED, FULL - 4),
+    "a damaged file": (IN_TIME, lambda root, who: put_submission(root, who, b"no notebook", IN_TIME), GRADED, 0),
+    "a written answer": (IN_TIME, lambda root, who: put_submission(root, who, WRITTEN, IN_TIME), GRADED, FULL),
+    "the same file too late": (IN_TIME, lambda root, who: put_submission(root, who, RIGHT, LATER), GRADED, 0),
+    "the same file in time": (LATE, lambda root, who: put_submission(root, who, RIGHT, IN_TIME), GRADED, FULL),
     "a stamp for a late one": (None, lambda root, who: stamp_is(root, who, LATE), GRADED, 0),
     "the same time": (LATE, lambda root, who: stamp_is(root, who, "2026-07-01T16:15:00Z"), ALONE, 0),
     "no stamp any more": (LATE, lambda root, who: stamp_is(root, who, None), ALONE, 0),
@@ -254,7 +254,7 @@ def test_a_dry_run_predicts_the_result_of_each_students_change(recorded, tmp_pat
 
 def somebody_is_new(root):
     roster_is(root, early="early", late="late", new="Nia", unknown="unknown")
-    hand_in(root, "new", WRONG, LATER)
+    put_submission(root, "new", WRONG, LATER)
 
 
 # what is changed, who is graded then and who updated, and the points of `late`
@@ -296,13 +296,13 @@ def test_an_extension_restores_points_without_any_file_of_the_submission(root, r
     predicted = recorded.preview(root)
     assert recorded.grade(root).rows == predicted.rows
     assert of_each(standings(root)) == of_each(predicted.after)
-    assert standings(root).marks["late"].score == FULL
+    assert standings(root).grades["late"].score == FULL
 
 
 def test_a_withdrawn_extension_takes_the_points_back(root, recorded):
     extend(root, "late", hours=1)
     recorded.grade(root)
-    assert standings(root).marks["late"].score == FULL
+    assert standings(root).grades["late"].score == FULL
     extend(root, "late", hours=0)
     assert predicted_and_done(root, recorded)[1:] == (["late"], {"early": FULL, "late": 0, "unknown": FULL})
 
@@ -373,7 +373,7 @@ def test_a_broken_penalty_plugin_is_an_error_message(root, recorded, plugin, sai
 def test_plain_nbgrader_reads_the_same_times(root):
     """nbgrader's own command, which formgrader's button runs: in Berlin's zone, and unknown where the name is not."""
     for student, stamp in (("early", UNKNOWN), ("late", IN_TIME), ("unknown", LATE)):
-        hand_in(root, student, WRONG, stamp)
+        put_submission(root, student, WRONG, stamp)
     for folder in ("source", "release"):
         shutil.copytree(REPOSITORY / folder / UNIT, root / folder / UNIT)
     shutil.rmtree(root / "autograded")
@@ -381,7 +381,7 @@ def test_plain_nbgrader_reads_the_same_times(root):
     for command in ("autograde", "generate_feedback"):
         done = forked_command.run("nbgrader", command, UNIT, "--force", cwd=root, env=environment)
         assert done.returncode == 0, done.stderr
-    marks = standings(root).marks
+    marks = standings(root).grades
     assert {student: (mark.late, mark.shown.is_time_unresolved) for student, mark in marks.items()} == {
         "early": (timedelta(), True), "late": (timedelta(), False), "unknown": (timedelta(minutes=15), False),
     }  # fmt: skip

@@ -80,7 +80,7 @@ class Typing:
         return running
 
 
-def hand_in(course, *students):
+def put_submission(course, *students):
     """Submit these students' notebooks through the exchange."""
     for student in students:
         place = course / "exchange" / "attention" / "inbound" / f"{student}+{UNIT}+2026-11-20 10:00:00 UTC+x"
@@ -106,12 +106,12 @@ def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
     instructor.types(extend)
     with (course / "nbgrader_config.py").open("a") as settings:  # one account hands in for all
         settings.write("c.ExchangeCollect.check_owner = False\n")
-    hand_in(course, "amara", "chiara")
+    put_submission(course, "amara", "chiara")
     for block in (collect, grade, report, reweight, back):
         instructor.types(block)
     pages = course / "exchange" / "attention" / "feedback"
     assert len(list(pages.glob("*.html"))) == 2
-    hand_in(course, "dmitri")
+    put_submission(course, "dmitri")
     said = instructor.leaves_running(serve, until=lambda: len(list(pages.glob("*.html"))) == 3)
     with (course / "marks.csv").open() as marks:
         found = {row["student_id"]: row for row in csv.DictReader(marks)}

@@ -23,11 +23,11 @@ from autograder.course.settings import BadSettings, of_late_penalty
 from autograder.gradebook.course_directory import CourseProblem, course_directory
 from autograder.gradebook.extensions import Extensions
 from autograder.gradebook.lateness import LatePenalties, exactly, in_words, late_days
-from autograder.lms.grade_tables import for_spreadsheet, marked_class
+from autograder.lms.grade_tables import for_spreadsheet, graded_class
 from tests import REPOSITORY
 
 from . import forked_command
-from .recorded_class import UNIT, hand_in, opened_gradebook
+from .recorded_class import UNIT, opened_gradebook, put_submission
 from .test_deadlines import DUE, FULL, HALF, RIGHT, WRONG, ZERO, OfEachFile, due_is, roster_is, settings_are
 
 pytestmark = [
@@ -192,8 +192,8 @@ def test_late_days_are_spent_in_the_order_of_due_dates(four_units, rule, submitt
 
 
 @pytest.fixture(scope="module")
-def recorded(marker):
-    return OfEachFile(marker, {}, [])
+def recorded(grading_process):
+    return OfEachFile(grading_process, {}, [])
 
 
 ANSWERS = {"s0": RIGHT, "s1": WRONG, "s2": RIGHT, "s3": WRONG}
@@ -207,7 +207,7 @@ def once(recorded, tmp_path_factory):
     settings_are(root)
     roster_is(root, **{student: student for student in (*ANSWERS, "nobody")})
     for student, answer in ANSWERS.items():
-        hand_in(root, student, answer, f"{DUE - HOUR:{STAMP}}")
+        put_submission(root, student, answer, f"{DUE - HOUR:{STAMP}}")
     recorded.grade(root)
     due_is(root, DUE)
     with opened_gradebook(root) as book:
@@ -250,12 +250,12 @@ def test_gradebook_table_page_export_and_dry_run_agree_with_the_model(changing, 
             book.find_submission("earlier", student).timestamp = DUE - (10 - students[student][2]) * DAY
         book.db.commit()
     for student in ANSWERS:
-        hand_in(root, student, ANSWERS[student], f"{DUE + students[student][0]:{STAMP}}")
+        put_submission(root, student, ANSWERS[student], f"{DUE + students[student][0]:{STAMP}}")
     predicted = recorded.preview(root)
     result = recorded.grade(root)
     lines = {str(line).split()[0]: str(line) for line in class_in_lines(course.unit(UNIT, root), result)}
     of_json = {line.student: line for line in class_lines(course.unit(UNIT, root), result)}
-    table = for_spreadsheet(marked_class(root, [UNIT], None, None)).rows
+    table = for_spreadsheet(graded_class(root, [UNIT], None, None)).rows
     export = {row[0]: dict(zip(table[0], row, strict=True)) for row in table[1:]}
     for student, (delay, extension, of_earlier) in students.items():
         words = exactly(extension or timedelta())
@@ -268,7 +268,7 @@ def test_gradebook_table_page_export_and_dry_run_agree_with_the_model(changing, 
         if student == "nobody":
             assert days == (rule.late_days or None)
             assert export[student][f"{UNIT}.status"] == "not_submitted"
-            assert "nobody" not in result.marks.marks
+            assert "nobody" not in result.grades.grades
             continue
         score = FULL - 4 * (ANSWERS[student] is WRONG)
         _, spent = model(rule, score, of_earlier * DAY, rule.late_days)
@@ -276,9 +276,9 @@ def test_gradebook_table_page_export_and_dry_run_agree_with_the_model(changing, 
         penalty, spent_here = model(rule, score, late, rule.late_days - spent)
         left = rule.late_days - spent - spent_here
         assert days == (left if rule.late_days else None)
-        mark = result.marks.marks[student]
+        mark = result.grades.grades[student]
         assert (mark.shown.late_penalty, mark.score) == (pytest.approx(penalty), pytest.approx(score - penalty))
-        assert predicted.after.marks[student] == mark
+        assert predicted.after.grades[student] == mark
         assert ("Late by" in lines[student]) == bool(late)
         assert re.findall(r", (\d+) late days? spent", lines[student]) == ([str(spent_here)] if spent_here else [])
         assert (f"{mark.shown.late_penalty:g} points taken off" in lines[student]) == bool(penalty)
@@ -305,7 +305,7 @@ def test_the_page_of_nbgraders_own_command_has_the_same_deadline(root, recorded)
     (root / "autograder.toml").write_text(toml(LatePenalty("linear", points_a_day=1.0, late_days=3)))
     Extensions(root, UNIT).put({"s0": DAY})
     for student, late in (("s0", 3 * DAY), ("s1", 5 * DAY), ("s2", -DAY)):
-        hand_in(root, student, ANSWERS[student], f"{DUE + late:{STAMP}}")
+        put_submission(root, student, ANSWERS[student], f"{DUE + late:{STAMP}}")
     recorded.grade(root)
     pages = {student: root / "feedback" / student / UNIT / f"{UNIT}.html" for student in ("s0", "s1", "s2")}
     before = {student: _top(page) for student, page in pages.items()}
@@ -341,7 +341,7 @@ def test_the_table_has_late_days_only_if_the_class_has_any(root, recorded):
     unit = course.unit(UNIT, root)
     assert "late days left" not in [column.header for column in class_table(unit, recorded.grade(root)).columns]
     (root / "autograder.toml").write_text(toml(LatePenalty("zero", late_days=2)))
-    hand_in(root, "s1", ANSWERS["s1"], f"{DUE + HOUR:{STAMP}}")
+    put_submission(root, "s1", ANSWERS["s1"], f"{DUE + HOUR:{STAMP}}")
     columns = {
         column.header: list(map(str, column.cells)) for column in class_table(unit, recorded.grade(root)).columns
     }
@@ -378,13 +378,13 @@ def formgrader(root):
 
 def test_an_extension_alone_looks_like_no_submission(root, recorded):
     _has_unit(root)
-    before, kept = formgrader(root), recorded.grade(root).marks
+    before, kept = formgrader(root), recorded.grade(root).grades
     Extensions(root, UNIT).put({"nobody": 2 * DAY})
     assert Extensions(root, UNIT).given == {"nobody": 2 * DAY}
     assert formgrader(root) == before
     assert before["averages"][0] > 0
     predicted, result = recorded.preview(root), recorded.grade(root)
-    assert (predicted.changes, recorded.asked, result.marks.marks) == ([], [], kept.marks)
+    assert (predicted.changes, recorded.asked, result.grades.grades) == ([], [], kept.grades)
     (row,) = (row for row in result.rows if row.student == "nobody")
     assert row.report.status == "not_submitted"
     Extensions(root, UNIT).put({"nobody": None})
@@ -408,7 +408,7 @@ def test_an_extension_alone_does_not_keep_a_unit_from_an_upgrade(tmp_path):
 def test_the_extension_counts_for_the_submission_that_comes(root, recorded, command):
     settings_are(root, ZERO)
     Extensions(root, UNIT).put({"nobody": 2 * DAY})
-    hand_in(root, "nobody", RIGHT, f"{DUE + DAY:{STAMP}}")
+    put_submission(root, "nobody", RIGHT, f"{DUE + DAY:{STAMP}}")
     if command == "autograder grade":
         recorded.grade(root)
     else:

@@ -192,13 +192,13 @@ def divided_by(denominator):
     return catalogue.Candidate(LINEAR, "typed", "", Code(UNIT_7, LINEAR, IMPORTS + code))
 
 
-def test_a_cache_that_writes_into_free_room_may_be_read_before_it_is_appended_to(marker):
+def test_a_cache_that_writes_into_free_room_may_be_read_before_it_is_appended_to(grading_process):
     """Scores with cached keys need those keys for gradients, into whose tensor the cache then writes."""
     answers = solution_sources("inference")
     right = {entry.name: entry for entry in catalogue.right_answers("inference").values()}
     for name in ("CacheWithRoom", "CachedInTwoParts"):
         answers[right[name].exercise] = right[name].source()
-    report = marker.grade("inference.ipynb", filled_in("inference", answers), "inference")
+    report = grading_process.grade("inference.ipynb", filled_in("inference", answers), "inference")
     assert (report.status, report.score) == ("graded", report.max_score)
     assert [test.name for of in report.exercises for test in of.tests if test.outcome != "passed"] == []
 

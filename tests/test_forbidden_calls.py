@@ -507,55 +507,55 @@ for one, other in zip(
 }
 
 
-def marked(marker, where, code):
+def marked(grading_process, where, code):
     unit, exercise = where
-    return marker.grade("typed.ipynb", alone(unit, **{exercise: IMPORTS + code}), unit).exercise(exercise)
+    return grading_process.grade("typed.ipynb", alone(unit, **{exercise: IMPORTS + code}), unit).exercise(exercise)
 
 
 @pytest.mark.parametrize("code", ATTENTION_ROUTES.values(), ids=ATTENTION_ROUTES)
-def test_calls_of_the_librarys_attention_are_detected(marker, code):
-    exercise = marked(marker, ATTENTION, code)
+def test_calls_of_the_librarys_attention_are_detected(grading_process, code):
+    exercise = marked(grading_process, ATTENTION, code)
     assert (exercise.status, exercise.score) == ("forbidden", 0), exercise
     assert exercise.message == "The code calls a library's attention; in this exercise, write that step yourself."
 
 
 @pytest.mark.parametrize("code", SOFTMAX_ROUTES.values(), ids=SOFTMAX_ROUTES)
-def test_calls_of_the_librarys_softmax_are_detected(marker, code):
-    exercise = marked(marker, SOFTMAX, code)
+def test_calls_of_the_librarys_softmax_are_detected(grading_process, code):
+    exercise = marked(grading_process, SOFTMAX, code)
     assert (exercise.status, exercise.score) == ("forbidden", 0), exercise
     assert "a library's softmax" in exercise.message
 
 
 @pytest.mark.parametrize("code", AUTOGRAD_ROUTES.values(), ids=AUTOGRAD_ROUTES)
-def test_autograd_is_detected(marker, code):
-    exercise = marked(marker, BACKWARD, BACKWARD_DEFINITION + code.removeprefix("\n"))
+def test_autograd_is_detected(grading_process, code):
+    exercise = marked(grading_process, BACKWARD, BACKWARD_DEFINITION + code.removeprefix("\n"))
     assert (exercise.status, exercise.score) == ("forbidden", 0), exercise
     assert "It calls autograd" in exercise.message
 
 
 @pytest.mark.parametrize("code", RIGHT_BACKWARDS.values(), ids=RIGHT_BACKWARDS)
-def test_a_backward_pass_without_autograd_is_right(marker, code):
-    exercise = marked(marker, BACKWARD, BACKWARD_DEFINITION + code.removeprefix("\n"))
+def test_a_backward_pass_without_autograd_is_right(grading_process, code):
+    exercise = marked(grading_process, BACKWARD, BACKWARD_DEFINITION + code.removeprefix("\n"))
     assert (exercise.status, exercise.score) == ("passed", exercise.max_score), exercise
 
 
 @pytest.mark.parametrize(("where", "code"), RIGHT.values(), ids=RIGHT)
-def test_a_right_answer_that_only_names_it_is_right(marker, where, code):
-    exercise = marked(marker, where, code)
+def test_a_right_answer_that_only_names_it_is_right(grading_process, where, code):
+    exercise = marked(grading_process, where, code)
     assert (exercise.status, exercise.score) == ("passed", exercise.max_score), exercise
 
 
-def test_calls_for_one_exercise_do_not_count_for_the_next(marker):
+def test_calls_for_one_exercise_do_not_count_for_the_next(grading_process):
     code = "class SelfAttention_v2(torch.nn.Linear):\n    def forward(self, x):\n        return " + LIBRARY
     unit = "self_attention"
-    report = marker.grade("typed.ipynb", solved(unit, SelfAttention_v1=IMPORTS + code))
+    report = grading_process.grade("typed.ipynb", solved(unit, SelfAttention_v1=IMPORTS + code))
     assert "forbidden" not in {exercise.status for exercise in report.exercises}
 
 
 @pytest.mark.parametrize(
     "compiled", ["torch._inductor.inductor_prims.eager_prepare_softmax", "F.multi_head_attention_forward"]
 )
-def test_torchscript_finds_no_source_of_what_is_forbidden(marker, compiled):
+def test_torchscript_finds_no_source_of_what_is_forbidden(grading_process, compiled):
     code = f"{IMPORTS}import torch._inductor.inductor_prims\n{SOFTMAX_DEFINITION}    torch.jit.script({compiled})\n"
-    exercise = marked(marker, SOFTMAX, f"{code}    return {OWN_SOFTMAX}")
+    exercise = marked(grading_process, SOFTMAX, f"{code}    return {OWN_SOFTMAX}")
     assert (exercise.status, exercise.score) == ("failed", 0)

@@ -25,7 +25,7 @@ from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY
 
 from .processes import kill, runs, started_by
-from .recorded_class import UNIT, RecordedClass, everything, feedback_page, hand_in, notebook
+from .recorded_class import UNIT, RecordedClass, everything, feedback_page, notebook, put_submission
 
 LONG = 60
 """Seconds that no page takes, on a machine however busy, where nothing holds it up."""
@@ -108,8 +108,8 @@ def root(empty, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def recorded(marker):
-    return RecordedClass(marker, {}, [], is_warm=False)
+def recorded(grading_process):
+    return RecordedClass(grading_process, {}, [], is_warm=False)
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def class_of(recorded, root):
 
     def grade(*others):
         for student in ("ada", *others, "zoe"):
-            hand_in(root, student, notebook(why_softmax=f"*It is {student}.*"))
+            put_submission(root, student, notebook(why_softmax=f"*It is {student}.*"))
         result = recorded.grade(root)
         assert [row.problem for row in result.rows] == [""] * (2 + len(others))
         assert {row.report.score for row in result.rows} == {18.0}
@@ -197,8 +197,8 @@ def test_a_grade_is_recorded_and_the_page_says_what_is_missing(class_of, misbeha
 def test_a_page_has_a_budget_and_the_next_has_its_own(misbehaving, recorded, root):
     """Forty cells of a second each would take forty seconds; what comes after them is plain and says why."""
     cells = [("markdown", f"Number {number} hangs.") for number in range(40)]
-    hand_in(root, "mallory", with_cells(*cells, ("markdown", "The *last* one.")))
-    hand_in(root, "zoe", notebook(why_softmax="*It is zoe.*"))
+    put_submission(root, "mallory", with_cells(*cells, ("markdown", "The *last* one.")))
+    put_submission(root, "zoe", notebook(why_softmax="*It is zoe.*"))
     recorded.grade(root)
     for page, other in (
         (page_of(root, "mallory"), page_of(root, "zoe")),
@@ -281,7 +281,7 @@ def attacked(recorded, empty, tmp_path_factory):
     """
     root = shutil.copytree(empty, tmp_path_factory.mktemp("attacked") / "course")
     for number, cells in enumerate(ATTACKS.values()):
-        hand_in(root, f"mallory-{number}", with_cells(*cells))
+        put_submission(root, f"mallory-{number}", with_cells(*cells))
     return root, {row.student: row for row in recorded.grade(root).rows}
 
 
@@ -301,7 +301,7 @@ def test_pages_of_attacks_are_made(attacked, student):
 
 
 def test_scores_comments_and_verdicts_stand_on_a_page_that_is_cut(recorded, root):
-    hand_in(root, "ada", with_cells(*[("raw", "a" * 80_000)] * 50, ("markdown", "z" * 100)))
+    put_submission(root, "ada", with_cells(*[("raw", "a" * 80_000)] * 50, ("markdown", "z" * 100)))
     recorded.grade(root)
     page = page_of(root, "ada")
     assert page.count("The rest of this cell is left out here") == 51

@@ -76,9 +76,9 @@ def notebook():
 
 
 @pytest.mark.parametrize("lines", LINES.values(), ids=LINES)
-def test_a_global_switch_takes_no_points(marker, notebook, lines):
+def test_a_global_switch_takes_no_points(grading_process, notebook, lines):
     cells = [f"{IMPORTS}{line}" for line in lines]
-    report = marker.grade("switched.ipynb", typed.with_cells(notebook, *cells), UNIT)
+    report = grading_process.grade("switched.ipynb", typed.with_cells(notebook, *cells), UNIT)
     assert (report.exercise("scaled_softmax").status, report.exercise("SelfAttention_v1").status) == (
         "passed",
         "passed",

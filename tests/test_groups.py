@@ -14,11 +14,11 @@ from autograder import course
 from autograder.cli.class_results import class_in_lines, class_lines
 from autograder.gradebook.extensions import Extensions
 from autograder.gradebook.roster import read
-from autograder.lms.grade_tables import for_spreadsheet, marked_class
+from autograder.lms.grade_tables import for_spreadsheet, graded_class
 from autograder.report import Report, joined
 
 from . import forked_command
-from .recorded_class import UNIT, RecordedClass, everything, feedback_page, hand_in, notebook
+from .recorded_class import UNIT, RecordedClass, everything, feedback_page, notebook, put_submission
 from .serving import FIRST, SECOND, Serving, released
 from .serving import submit as submit_to_exchange
 from .test_deadlines import DUE, FULL, RIGHT, WRONG, OfEachFile, applied, due_is, settings_are, standings
@@ -36,15 +36,15 @@ ANSWERS = {RIGHT: FULL, WRONG: FULL - 4, notebook(context_vector="pass"): FULL -
 class WithNotes(OfEachFile):
     """Marks each file once, and adds the note to the message, as `test_the_note_is_in_the_report` sees it done."""
 
-    def marked(self, hand_in, submissions):
-        marked = super().marked(replace(hand_in, note=""), submissions)
-        message = joined(hand_in.note, marked.report.message)
-        return replace(marked, hand_in=hand_in, report=msgspec.structs.replace(marked.report, message=message))
+    def marked(self, submission, submissions):
+        marked = super().marked(replace(submission, note=""), submissions)
+        message = joined(submission.note, marked.report.message)
+        return replace(marked, submission=submission, report=msgspec.structs.replace(marked.report, message=message))
 
 
 @pytest.fixture(scope="module")
-def recorded(marker):
-    return WithNotes(marker, {}, [])
+def recorded(grading_process):
+    return WithNotes(grading_process, {}, [])
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def submit(root, student, answer, delay):
     shutil.rmtree(root / "submitted" / student, ignore_errors=True)
     if answer is not None:
         stamp = None if delay is None else f"{DUE + delay:%Y-%m-%d %H:%M:%S UTC}"
-        hand_in(root, student, answer, stamp)
+        put_submission(root, student, answer, stamp)
 
 
 def counting(student, groups, submitted, extensions):
@@ -133,7 +133,7 @@ def test_all_places_agree_with_the_model(once, recorded, tmp_path_factory, round
 
 
 def agree_with_the_model(root, recorded, groups, submitted, extensions):
-    ungraded = marked_class(root, [UNIT], None, None)
+    ungraded = graded_class(root, [UNIT], None, None)
     before, untouched = standings(root), everything(root)
     predicted = recorded.preview(root)
     assert everything(root) == untouched
@@ -144,19 +144,19 @@ def agree_with_the_model(root, recorded, groups, submitted, extensions):
     unit = course.unit(UNIT, root)
     of_json = {line.student: line for line in class_lines(unit, result)}
     lines = {str(line).split()[0]: str(line) for line in class_in_lines(unit, result)}
-    table = for_spreadsheet(marked_class(root, [UNIT], None, None)).rows
+    table = for_spreadsheet(graded_class(root, [UNIT], None, None)).rows
     export = {row[0]: dict(zip(table[0], row, strict=True)) for row in table[1:]}
     for student in STUDENTS:
         author, late = counting(student, groups, submitted, extensions)
         assert export[student]["group"] == groups[student]
         if author is None:
-            assert after.marks.keys() & {student} == before.marks.keys() & {student}
+            assert after.grades.keys() & {student} == before.grades.keys() & {student}
             assert of_json[student].status == "not_submitted"
             continue
-        assert student in before.marks or ungraded.status(student, ungraded.units[0]) == "not_graded"
+        assert student in before.grades or ungraded.status(student, ungraded.units[0]) == "not_graded"
         score = ANSWERS[submitted[author][0]]
         penalty = score / 10 * -(-late // timedelta(days=1))
-        mark = after.marks[student]
+        mark = after.grades[student]
         assert (mark.shown.score, mark.late, mark.shown.late_penalty) == (score, late, pytest.approx(penalty))
         assert of_json[student].score == score
         assert of_json[student].late_seconds == (late.total_seconds() or None)
@@ -173,12 +173,12 @@ def agree_with_the_model(root, recorded, groups, submitted, extensions):
     assert recorded.asked == []
 
 
-def test_the_note_is_in_the_report(root, recorded, marker):
+def test_the_note_is_in_the_report(root, recorded, grading_process):
     groups_are(root, ALL_IN_ONE)
     submit(root, "bo", WRONG, -HOUR)
     submit(root, "cy", b"no notebook", -2 * HOUR)
     pages = []
-    for each in (recorded, RecordedClass(marker, {}, [])):
+    for each in (recorded, RecordedClass(grading_process, {}, [])):
         each.grade(root, regrade=True)
         pages.append([feedback_page(root, student).read_text() for student in STUDENTS])
     assert pages[0] == pages[1]
@@ -189,7 +189,7 @@ def test_members_of_other_sections_count(root, recorded):
     submit(root, "bo", RIGHT, -HOUR)
     result = recorded.grade(root, section="Mon")
     assert [(row.student, row.report.score) for row in result.rows] == [("ada", FULL), ("cy", 0)]
-    assert standings(root).marks.keys() == {"ada"}
+    assert standings(root).grades.keys() == {"ada"}
 
 
 def test_extend_takes_a_group(root):

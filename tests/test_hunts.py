@@ -191,9 +191,9 @@ def test_why_is_the_same_for_inputs_that_fail_alike():
         ("return torch.tensor([[[[0.0, 1e30 * 1e30]]]])", "input_with_nan"),
     ],
 )
-def test_a_mistake_is_named_whatever_its_numbers_are(marker, code, name):
+def test_a_mistake_is_named_whatever_its_numbers_are(grading_process, code, name):
     typed = f"def {HUNT}():\n    {code}\n"
-    report = marker.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS).exercise(HUNT)
+    report = grading_process.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS).exercise(HUNT)
     assert (report.status, report.score, report.diagnosis.name) == ("failed", 0.0, name)
     assert report.whereabouts is None
     notebook = Notebook(HEADS, **{HUNT: typed})
@@ -203,7 +203,7 @@ def test_a_mistake_is_named_whatever_its_numbers_are(marker, code, name):
 # In marking
 
 
-def test_a_hunt_that_calls_the_wrong_function_is_marked_as_it_is_checked(marker):
+def test_a_hunt_that_calls_the_wrong_function_is_marked_as_it_is_checked(grading_process):
     """So nobody reads that the check passes, and gets no points."""
     typed = f"""{IMPORTS}
 wrong = buggy("merge_heads")
@@ -214,41 +214,41 @@ def {HUNT}():
         x = torch.rand(1, 2, 2, 1)
     return x
 """
-    report = marker.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS)
+    report = grading_process.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS)
     assert report.exercise(HUNT).score == report.exercise(HUNT).max_score
     assert report.status == "graded"
 
 
-def test_the_students_own_function_is_not_what_an_input_is_marked_by(marker):
+def test_the_students_own_function_is_not_what_an_input_is_marked_by(grading_process):
     """With every exercise wrong but the hunt, the hunt has its points."""
     wrong = catalogue.misconceptions(HEADS)["merged_without_swapping"].source()
-    report = marker.grade("typed.ipynb", solved(HEADS, merge_heads=wrong), HEADS)
+    report = grading_process.grade("typed.ipynb", solved(HEADS, merge_heads=wrong), HEADS)
     assert report.exercise("merge_heads").score < report.exercise("merge_heads").max_score
     assert report.exercise(HUNT).score == report.exercise(HUNT).max_score
 
 
-def test_whatever_is_called_buggy_fails_no_cell(marker):
+def test_whatever_is_called_buggy_fails_no_cell(grading_process):
     typed = f"""{IMPORTS}
 buggy("anything")(1, 2, key=3)
 buggy()
 buggy(torch.ones(2))
 {catalogue.solutions(HEADS)[HUNT].source()}
 """
-    report = marker.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS)
+    report = grading_process.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS)
     assert report.status == "graded"
     assert not [cell for cell in report.cells if cell.troubled]
 
 
 @pytest.mark.parametrize(("unit", "hunt"), HUNTS)
-def test_a_wrong_function_pasted_earns_what_its_mistake_earns(marker, graders, unit, hunt):
+def test_a_wrong_function_pasted_earns_what_its_mistake_earns(grading_process, graders, unit, hunt):
     target = hunted(graders, unit, hunt)
-    known = marker.grade_candidate(unit, "misconception", target.mistake).exercise(target.of)
+    known = grading_process.grade_candidate(unit, "misconception", target.mistake).exercise(target.of)
     packed = target.packed(unit)
     typed = f"""import base64, zlib
 import torch
 exec(zlib.decompress(base64.b85decode({packed["code"]!r})).decode())
 """
-    report = marker.grade("typed.ipynb", alone(unit, **{target.of: typed}), unit).exercise(target.of)
+    report = grading_process.grade("typed.ipynb", alone(unit, **{target.of: typed}), unit).exercise(target.of)
     assert report.score == known.score < known.max_score
     assert report.diagnosis.name == target.mistake
 

@@ -17,7 +17,7 @@ from tests import REPOSITORY
 
 from . import forked_command, sampling
 from .interrupting import in_a_fork, places, times_in
-from .recorded_class import UNIT, everything, feedback_page, hand_in, notebook, opened_gradebook
+from .recorded_class import UNIT, everything, feedback_page, notebook, opened_gradebook, put_submission
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
@@ -28,8 +28,8 @@ def new(tmp_path_factory):
     root = tmp_path_factory.mktemp("new")
     (root / "roster.csv").write_text("id,first_name\nada,Ada\nbo,Bo\ncy,Cy\nnobody,No\n")
     wrong = catalogue.misconceptions(UNIT)["naive_exponentials"].source()
-    hand_in(root, "ada", notebook(softmax=wrong, why_softmax="First answer."), "2026-01-02 03:04:05 UTC")
-    hand_in(root, "bo", notebook())
+    put_submission(root, "ada", notebook(softmax=wrong, why_softmax="First answer."), "2026-01-02 03:04:05 UTC")
+    put_submission(root, "bo", notebook())
     return root
 
 
@@ -44,8 +44,8 @@ def begun(new, recorded, tmp_path_factory):
         question.manual_score, question.needs_manual_grade = 1.5, False
         gradebook.find_comment("why_softmax", UNIT, UNIT, "ada").manual_comment = "Say why the shares are positive."
         gradebook.db.commit()
-    hand_in(root, "ada", notebook(why_softmax="Second answer."), "2026-01-03 03:04:05 UTC")
-    hand_in(root, "cy", b"no notebook")
+    put_submission(root, "ada", notebook(why_softmax="Second answer."), "2026-01-03 03:04:05 UTC")
+    put_submission(root, "cy", b"no notebook")
     return root
 
 
@@ -180,10 +180,10 @@ def test_grading_resumes_after_an_interrupt(begun, recorded, tmp_path):
     for folder in (root, expected):
         shutil.copytree(begun, folder)
         for number in range(4):
-            hand_in(folder, f"late-{number}", notebook(why_softmax=f"Answer {number}."))
+            put_submission(folder, f"late-{number}", notebook(why_softmax=f"Answer {number}."))
         # Takes a while, so that there is time to interrupt however busy the machine is.
         waits = "import time\ntime.sleep(5)\n" + catalogue.solutions(UNIT)["softmax"].source()
-        hand_in(folder, "late-2", notebook(softmax=waits))
+        put_submission(folder, "late-2", notebook(softmax=waits))
     page = feedback_page(root, "late-0")
     run = forked_command.Started("autograder", *GRADE, root, "--markers", "1", cwd=REPOSITORY)
     while run.poll() is None and not page.exists():

@@ -39,10 +39,10 @@ def lines_of(*folders):
 
 
 @pytest.fixture(scope="module")
-def wrong_report(marker):
+def wrong_report(grading_process):
     """The report on a notebook in which every exercise is wrong and says as much as it can."""
     mistakes = {entry.exercise: entry.source() for entry in catalogue.misconceptions(UNIT).values()}
-    return msgspec.json.encode(marker.grade("wrong.ipynb", filled_in(UNIT, mistakes))).decode()
+    return msgspec.json.encode(grading_process.grade("wrong.ipynb", filled_in(UNIT, mistakes))).decode()
 
 
 def test_a_report_holds_no_source_of_graders_or_answers(wrong_report):

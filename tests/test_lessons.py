@@ -367,7 +367,7 @@ def test_an_older_notebook_imports_the_check_as_before():
     )
 
 
-def test_in_marking_guesses_and_hints_do_nothing(marker):
+def test_in_marking_guesses_and_hints_do_nothing(grading_process):
     """They accept any arguments, and a cell that fails around them costs no points."""
     answers = solution_sources(UNIT)
     notebook = nbformat.reads(filled_in(UNIT, answers).decode(), as_version=4)
@@ -377,7 +377,7 @@ def test_in_marking_guesses_and_hints_do_nothing(marker):
     notebook.cells.append(
         nbformat.v4.new_code_cell(f"{called}\nfrom attention_check import example\nexample('x', 9, y=1)")
     )
-    report = marker.grade("typed.ipynb", nbformat.writes(notebook).encode(), UNIT)
+    report = grading_process.grade("typed.ipynb", nbformat.writes(notebook).encode(), UNIT)
     assert (report.status, report.score, report.message) == ("graded", report.max_score, "")
 
 

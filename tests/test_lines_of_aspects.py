@@ -164,9 +164,9 @@ def test_two_ways_that_both_end_are_not_told_as_one():
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_marking_and_the_check_say_the_same(kind, marker, tmp_path):
+def test_marking_and_the_check_say_the_same(kind, grading_process, tmp_path):
     unit, exercise, source, said = WRONG[kind]
-    report = marker.grade("x.ipynb", alone(unit, **{exercise: source}), unit).exercise(exercise)
+    report = grading_process.grade("x.ipynb", alone(unit, **{exercise: source}), unit).exercise(exercise)
     assert [one.message for one in report.tests if one.outcome == "failed"]
     told = report.whereabouts
     assert told.lines == [line_of(kind)]
@@ -181,9 +181,9 @@ def test_marking_and_the_check_say_the_same(kind, marker, tmp_path):
     assert fault_message(names, exercise, data, [ASPECTS[kind]], is_wrong=False) == told.told
 
 
-def test_what_is_not_asked_is_not_told(marker):
+def test_what_is_not_asked_is_not_told(grading_process):
     """Values apart, a line is looked for only where a complaint is about it."""
     source = WRONG["writes"][2].replace("total.mul_(fa)  # here", "total = total * fa")
-    report = marker.grade("x.ipynb", alone("efficient_attention", merge_states=source), "efficient_attention")
+    report = grading_process.grade("x.ipynb", alone("efficient_attention", merge_states=source), "efficient_attention")
     assert report.exercise("merge_states").whereabouts is None
     assert torch.is_grad_enabled()

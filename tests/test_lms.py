@@ -17,16 +17,16 @@ from autograder import course
 from autograder.cli.console import command_errors
 from autograder.cli.lms import export, feedback_zip, import_
 from autograder.course.submitted_files import BadZip, NotTaken, ZipFile, path_within
-from autograder.gradebook import marks, roster
+from autograder.gradebook import grades, roster
 from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.roster import BadRoster, class_list
 from autograder.gradebook.spreadsheet import as_csv, number, rounded, text, value
 from autograder.lms import grade_tables, zip_files
-from autograder.lms.grade_tables import NoTable, marked_class
+from autograder.lms.grade_tables import NoTable, graded_class
 from autograder.lms.roster_match import layout, readings
 from autograder.lms.zip_files import import_zip, pack_feedback
 
-from .recorded_class import UNIT, RecordedClass, hand_in, notebook, opened_gradebook
+from .recorded_class import UNIT, RecordedClass, notebook, opened_gradebook, put_submission
 
 FULL = sum(course.unit(UNIT).points.values())
 CANVAS = f"""Student,ID,SIS User ID,SIS Login ID,Section,Notes,Dot-Product Attention (98765),Current Score
@@ -46,7 +46,7 @@ WORKSHEET = f"""\ufeffIdentifier,"Full name","ID number","Email address",Status,
 
 
 @pytest.fixture(scope="module")
-def once(marker, tmp_path_factory):
+def once(grading_process, tmp_path_factory):
     """A class graded once: ada late and read by a person, bo with a mistake, ines without a submission."""
     root = tmp_path_factory.mktemp("lms") / "course"
     root.mkdir()
@@ -60,9 +60,9 @@ def once(marker, tmp_path_factory):
         "c.AssignLatePenalties.plugin_class = OnePoint\n"
         "c.CourseDirectory.max_file_size = 2000\n"
     )
-    hand_in(root, "ada", notebook(why_softmax="Because."), "2026-01-02 03:04:05 UTC")
-    hand_in(root, "bo", notebook(softmax="def softmax(scores): return scores.exp()", why_softmax="So."))
-    recorded = RecordedClass(marker, {}, [])
+    put_submission(root, "ada", notebook(why_softmax="Because."), "2026-01-02 03:04:05 UTC")
+    put_submission(root, "bo", notebook(softmax="def softmax(scores): return scores.exp()", why_softmax="So."))
+    recorded = RecordedClass(grading_process, {}, [])
     recorded.grade(root)
     with opened_gradebook(root) as book:
         book.update_or_create_assignment(UNIT, duedate="2026-01-01 00:00:00 UTC")
@@ -75,11 +75,11 @@ def once(marker, tmp_path_factory):
 
 
 def of_class(root, roster_file=None, id_column=None):
-    return marked_class(root, [UNIT], roster_file, id_column)
+    return graded_class(root, [UNIT], roster_file, id_column)
 
 
 def test_the_table_for_a_spreadsheet_has_what_nbgrader_counts(root):
-    hand_in(root, "cy", b"handed in, and not graded")
+    put_submission(root, "cy", b"handed in, and not graded")
     with opened_gradebook(root) as book:
         book.add_student("zoe")
         book.add_submission(UNIT, "zoe")
@@ -306,12 +306,12 @@ def test_a_zip_file_of_canvas_is_imported_and_feedback_packed_for_it(root, tmp_p
     assert (again.new, again.replaced, again.unchanged) == ([], {}, ["ada", "bo", "cy"])
     assert submitted(root) == after
 
-    (unit,) = marks.of_units(root, [UNIT])
+    (unit,) = grades.of_units(root, [UNIT])
     with opened_gradebook(root) as book:
         book.find_comment("why_softmax", UNIT, UNIT, "bo").manual_comment = "Say more."
         book.db.commit()
-    (of_unit,) = marks.of_units(root, [UNIT])
-    assert of_unit.marks["ada"] == unit.marks["ada"]
+    (of_unit,) = grades.of_units(root, [UNIT])
+    assert of_unit.grades["ada"] == unit.grades["ada"]
     packed = pack_feedback(
         tmp_path / "feedback.zip", course_directory(root), of_unit, zip_files.read_origins(root, UNIT)
     )
@@ -340,7 +340,7 @@ def test_a_zip_file_of_moodle_is_imported_and_feedback_packed_for_it(root, tmp_p
     packed = pack_feedback(
         tmp_path / "f.zip",
         course_directory(root),
-        marks.of_units(root, [UNIT])[0],
+        grades.of_units(root, [UNIT])[0],
         zip_files.read_origins(root, UNIT),
     )
     assert (packed.packed, packed.without_origin) == (["ada"], ["bo"])

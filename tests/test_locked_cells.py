@@ -76,43 +76,45 @@ SOLUTIONS = solution_sources(UNIT)
 USES_NUMPY = "def scaled_softmax(scores, d_k):\n    return torch.softmax(scores / np.sqrt(d_k), dim=-1)"
 
 
-def test_an_import_in_the_set_up_cell_is_kept_and_said(marker):
+def test_an_import_in_the_set_up_cell_is_kept_and_said(grading_process):
     content = typed.alone(UNIT, scaled_softmax=USES_NUMPY)
     content = typed.edited(content, setup=lambda text: f"{text}\nimport numpy as np")
-    report = marker.grade("imports.ipynb", content, UNIT)
+    report = grading_process.grade("imports.ipynb", content, UNIT)
     assert report.exercise("scaled_softmax").status == "passed"
     assert report.message.startswith(
         "You added lines to the locked cell `setup`: the released lines were restored, and your lines were run as well."
     )
 
 
-def test_an_answer_in_the_cell_of_its_check_is_found_and_judged_there(marker):
+def test_an_answer_in_the_cell_of_its_check_is_found_and_judged_there(grading_process):
     content = typed.alone(UNIT, embed=SOLUTIONS["embed"])
     content = typed.edited(content, embed=None, test_embed=lambda text: f"{SOLUTIONS['embed']}\n\n{text}")
-    report = marker.grade("merged.ipynb", typed.with_cells(content, "%reset -f"), UNIT)
+    report = grading_process.grade("merged.ipynb", typed.with_cells(content, "%reset -f"), UNIT)
     assert report.exercise("embed").status == "passed"
     assert "The answer to `embed` was found in the cell `test_embed`." in report.message
 
 
-def test_an_error_in_added_lines_names_their_cell_and_line(marker):
+def test_an_error_in_added_lines_names_their_cell_and_line(grading_process):
     content = typed.alone(UNIT, embed=SOLUTIONS["embed"])
     content = typed.edited(content, setup=lambda text: f"1 / 0\n{text}")
-    report = marker.grade("fails.ipynb", content, UNIT)
+    report = grading_process.grade("fails.ipynb", content, UNIT)
     assert "(line 1 of the cell `setup (added lines)`)" in next(one.message for one in report.cells if one.troubled)
     assert report.exercise("embed").status == "passed"
 
 
-def test_changed_lines_are_said_and_cost_nothing(marker):
+def test_changed_lines_are_said_and_cost_nothing(grading_process):
     content = typed.alone(UNIT, embed=SOLUTIONS["embed"])
     content = typed.edited(content, six_words=lambda text: text.replace("0.", "1."))
-    report = marker.grade("changed.ipynb", content, UNIT)
+    report = grading_process.grade("changed.ipynb", content, UNIT)
     assert report.exercise("embed").status == "passed"
     assert "You changed lines of the locked cell `six_words`: the released lines were run" in report.message
 
 
-def test_a_notebook_in_which_every_locked_cell_was_edited_is_graded(marker):
+def test_a_notebook_in_which_every_locked_cell_was_edited_is_graded(grading_process):
     unit = course.unit(UNIT)
     edits = dict.fromkeys([*unit.instructor_cells, *unit.check_cells], lambda text: f"a = 1\n{text}\nb = 2")
-    report = marker.grade("edited.ipynb", typed.edited(typed.alone(UNIT, embed=SOLUTIONS["embed"]), **edits), UNIT)
+    report = grading_process.grade(
+        "edited.ipynb", typed.edited(typed.alone(UNIT, embed=SOLUTIONS["embed"]), **edits), UNIT
+    )
     assert report.exercise("embed").status == "passed"
     assert len(report.message) < 500

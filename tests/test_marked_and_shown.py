@@ -21,7 +21,7 @@ from autograder.gradebook.clean_notebook import clean, without_put_back
 from tests import REPOSITORY
 
 from . import forked_command
-from .recorded_class import UNIT, RecordedClass, feedback_page, hand_in
+from .recorded_class import UNIT, RecordedClass, feedback_page, put_submission
 from .typed import solution_sources
 
 BIN = Path(sys.executable).parent
@@ -195,7 +195,7 @@ def test_grade_and_nbgraders_autograde_give_the_same_scores(tmp_path):
         for kind in ("source", "release"):
             shutil.copytree(REPOSITORY / kind, root / kind)
         for student, cells in FOUND.items():
-            hand_in(root, student, handed_in(*cells))
+            put_submission(root, student, handed_in(*cells))
     grade = ["grade", UNIT, "--course", roots[0], "--markers", "1"]
     succeeded(forked_command.autograder(*grade, cwd=REPOSITORY, timeout=600))
     succeeded(forked_command.nbgrader("generate_assignment", UNIT, cwd=roots[1]))
@@ -206,11 +206,13 @@ def test_grade_and_nbgraders_autograde_give_the_same_scores(tmp_path):
     assert {row[0] for row in ours if row[1] == "test_softmax" and row[2] == full} == set(FOUND)
 
 
-def test_lines_added_to_locked_cells_have_a_cell_on_the_page_with_what_they_printed(marker, tmp_path):
+def test_lines_added_to_locked_cells_have_a_cell_on_the_page_with_what_they_printed(grading_process, tmp_path):
     shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
     edited = [("code", name, f"print('from {name}')\n{NAMED[name]['source']}") for name in ("setup", "test_softmax")]
-    hand_in(tmp_path, "ada", handed_in(*but(setup=edited[:1], test_softmax=edited[1:]), ("code", "", "print('last')")))
-    RecordedClass(marker, {}, []).grade(tmp_path)
+    put_submission(
+        tmp_path, "ada", handed_in(*but(setup=edited[:1], test_softmax=edited[1:]), ("code", "", "print('last')"))
+    )
+    RecordedClass(grading_process, {}, []).grade(tmp_path)
     notebook = nbformat.read(tmp_path / "autograded" / "ada" / UNIT / f"{UNIT}.ipynb", as_version=4)
     printed = {
         cell.source: [output.text.strip() for output in cell.outputs if output.output_type == "stream"]
@@ -224,13 +226,13 @@ def test_lines_added_to_locked_cells_have_a_cell_on_the_page_with_what_they_prin
     }
 
 
-def test_the_kits_note_has_a_box_and_a_students_copy_of_it_has_none(marker, tmp_path):
+def test_the_kits_note_has_a_box_and_a_students_copy_of_it_has_none(grading_process, tmp_path):
     shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
     note = "> **One of our graders failed, which is our fault and not yours.** Full marks."
     copied = {**cell("markdown", "", note), "id": "autograder-note"}
-    hand_in(tmp_path, "ada", handed_in(copied, *SOLVED, ("code", "", "1 / 0")))
-    hand_in(tmp_path, "eve", handed_in(copied, *SOLVED))
-    RecordedClass(marker, {}, []).grade(tmp_path)
+    put_submission(tmp_path, "ada", handed_in(copied, *SOLVED, ("code", "", "1 / 0")))
+    put_submission(tmp_path, "eve", handed_in(copied, *SOLVED))
+    RecordedClass(grading_process, {}, []).grade(tmp_path)
     boxes = {}
     for student in ("ada", "eve"):
         page = BeautifulSoup(feedback_page(tmp_path, student).read_text(), "html.parser")
@@ -242,8 +244,8 @@ def test_the_kits_note_has_a_box_and_a_students_copy_of_it_has_none(marker, tmp_
     assert "Full marks." not in boxes["ada"][0]
 
 
-def test_of_thousands_of_cells_that_failed_a_few_are_named(marker):
-    report = marker.grade("ada", handed_in(*[("code", "", "1 / 0")] * 300, *SOLVED), UNIT)
+def test_of_thousands_of_cells_that_failed_a_few_are_named(grading_process):
+    report = grading_process.grade("ada", handed_in(*[("code", "", "1 / 0")] * 300, *SOLVED), UNIT)
     assert report.message == (
         "Cells that did not run to their end: number 1, number 2, number 3, number 4, number 5 and 295 more."
     )

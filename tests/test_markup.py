@@ -23,7 +23,7 @@ from autograder.reports import page_filters
 from autograder.reports.graded_notebook import escape_markdown
 from tests import RELEASE
 
-from .recorded_class import UNIT, RecordedClass, feedback_page, hand_in
+from .recorded_class import UNIT, RecordedClass, feedback_page, put_submission
 
 BOOTSTRAP = Path(formgrader.__file__).parent / "static" / "node_modules" / "bootstrap" / "dist" / "css"
 CLASSES = "full-credit modal-backdrop fade"
@@ -250,13 +250,13 @@ def test_a_locked_cell_says_what_was_released():
             assert cell.source == "# forged"
 
 
-def test_a_forged_check_does_not_stand_on_the_feedback_page(marker, tmp_path):
+def test_a_forged_check_does_not_stand_on_the_feedback_page(grading_process, tmp_path):
     written = json.loads((RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
     for cell in written["cells"]:
         if cell["metadata"].get("nbgrader", {}).get("locked"):
             cell["cell_type"], cell["source"] = "markdown", "Full marks, says mallory."
-    hand_in(tmp_path, "mallory", json.dumps(written).encode())
-    RecordedClass(marker, {}, []).grade(tmp_path)
+    put_submission(tmp_path, "mallory", json.dumps(written).encode())
+    RecordedClass(grading_process, {}, []).grade(tmp_path)
     page = feedback_page(tmp_path, "mallory").read_text()
     assert "says mallory" not in page
     assert "check" in page

@@ -34,9 +34,9 @@ WEIGHTS = {(*one.exercise.split("."), one.name): float(one.weight) for one in li
 
 
 @pytest.fixture(scope="module")
-def examined(marker: GradingProcess):
+def examined(grading_process: GradingProcess):
     """Reports on known answers; each is graded once."""
-    return cache(lambda key: outcome(marker, *ENTRIES[key]))
+    return cache(lambda key: outcome(grading_process, *ENTRIES[key]))
 
 
 @pytest.mark.parametrize("key", MISCONCEPTIONS)
@@ -148,10 +148,10 @@ SAMPLE = {
 
 
 @pytest.mark.parametrize("key", SAMPLE.values())
-def test_the_same_comes_of_it_through_both_processes(examined, marker: GradingProcess, key):
+def test_the_same_comes_of_it_through_both_processes(examined, grading_process: GradingProcess, key):
     beside: Outcome = examined(key)
-    apart = outcome(marker, *ENTRIES[key], "sandboxed")
-    assert marker.ready.isolation == "A"
+    apart = outcome(grading_process, *ENTRIES[key], "sandboxed")
+    assert grading_process.ready.isolation == "A"
     assert (apart.report.status, apart.report.score) == (beside.report.status, beside.report.score)
     assert apart.report.diagnosis == beside.report.diagnosis
     assert apart.is_diagnosed
@@ -162,23 +162,23 @@ SENT_OTHERWISE = {"CacheReturnedToo": "inference", "BlockMaskIsAParameter": "tin
 
 
 @pytest.mark.parametrize("name", SENT_OTHERWISE)
-def test_what_cannot_be_sent_shows_the_same_in_this_process(marker: GradingProcess, name):
+def test_what_cannot_be_sent_shows_the_same_in_this_process(grading_process: GradingProcess, name):
     unit = SENT_OTHERWISE[name]
-    assert outcome(marker, unit, catalogue.misconceptions(unit)[name], "sandboxed").is_diagnosed
+    assert outcome(grading_process, unit, catalogue.misconceptions(unit)[name], "sandboxed").is_diagnosed
 
 
-def test_a_mistake_is_named_where_a_call_in_little_memory_fails_too(marker: GradingProcess):
+def test_a_mistake_is_named_where_a_call_in_little_memory_fails_too(grading_process: GradingProcess):
     """Without a sandbox there is no such call, so the known mistake passes that hidden test in this process."""
     entry = catalogue.misconceptions("efficient_attention")["causal_in_every_tile"]
-    here, apart = (outcome(marker, "efficient_attention", entry, way) for way in ("in process", "sandboxed"))
+    here, apart = (outcome(grading_process, "efficient_attention", entry, way) for way in ("in process", "sandboxed"))
     assert failed(apart) != failed(here)
     assert apart.is_diagnosed
 
 
 @pytest.fixture(scope="module")
-def solved(marker: GradingProcess):
+def solved(grading_process: GradingProcess):
     """Reports on units' solutions."""
-    return cache(lambda unit: marker.grade_candidate(unit, "solution"))
+    return cache(lambda unit: grading_process.grade_candidate(unit, "solution"))
 
 
 @pytest.mark.parametrize("unit", course.unit_names())

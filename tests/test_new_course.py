@@ -94,13 +94,13 @@ def folders(kit, command):
     classes = kit / "classes"
     becomes(kit, "older")
     command("new-course", classes / "autumn")
-    hand_in(classes / "autumn")
+    put_submission(classes / "autumn")
     shutil.copytree(classes / "autumn", classes / "winter")
     becomes(kit, "now")
     return classes
 
 
-def hand_in(folder):
+def put_submission(folder):
     """A student's notebook as the folder gave it out, solved."""
     answers = solution_sources(UNIT)
     place = folder / "submitted" / "ada" / UNIT

@@ -48,9 +48,9 @@ def test_of_what_is_no_python_no_version_is_named(source):
     assert version_needed(source) is None
 
 
-def test_the_message_names_both_versions(marker):
+def test_the_message_names_both_versions(grading_process):
     code = "def embed(table, ids):\n    return table[ids] if t'{ids}' else None"
-    report = marker.grade("newer.ipynb", typed.alone("self_attention", embed=code), "self_attention")
+    report = grading_process.grade("newer.ipynb", typed.alone("self_attention", embed=code), "self_attention")
     grades = f"{sys.version_info[0]}.{sys.version_info[1]}"
     words = f"Its syntax needs Python 3.14, and grading runs Python {grades} (line 2 of the cell `embed`)"
     is_newer_than_this_python = sys.version_info < (3, 14)

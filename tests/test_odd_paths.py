@@ -37,7 +37,7 @@ def run(*arguments):
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def folder(request, tmp_path_factory, marker):
+def folder(request, tmp_path_factory, grading_process):
     """A class's folder below one of these names, and called so, in which somebody is graded."""
     place = tmp_path_factory.mktemp("odd") / request.param / request.param
     said = run("new-course", place, UNIT)
@@ -47,7 +47,7 @@ def folder(request, tmp_path_factory, marker):
     with zipfile.ZipFile(packed, "w") as file:
         file.writestr(f"Ada O_501_assignsubmission_file_/{UNIT}.ipynb", solved(UNIT))
     run("import", UNIT, packed, "--course", place)
-    result = RecordedClass(marker, {}, []).grade(place)
+    result = RecordedClass(grading_process, {}, []).grade(place)
     full = course.unit(UNIT).max_score
     assert [(row.student, row.report.score, row.problem) for row in result.rows] == [("ada", full, "")]
     return place

@@ -17,7 +17,7 @@ from autograder.serving.released_pages import limited
 from tests import REPOSITORY
 
 from .browser.chromium import chromium
-from .recorded_class import UNIT, RecordedClass, feedback_page, hand_in, opened_gradebook
+from .recorded_class import UNIT, RecordedClass, feedback_page, opened_gradebook, put_submission
 from .test_contents import WRONG
 from .typed import solved
 
@@ -79,7 +79,7 @@ def test_the_stylesheet_has_no_other_colours_and_there_is_no_second_one():
 
 
 @pytest.fixture(scope="module")
-def pages(marker, tmp_path_factory):
+def pages(grading_process, tmp_path_factory):
     """A page of each kind, by its name."""
     root = tmp_path_factory.mktemp("class")
     shutil.copy(REPOSITORY / "nbgrader_config.py", root)
@@ -87,16 +87,16 @@ def pages(marker, tmp_path_factory):
     with opened_gradebook(root) as gradebook:
         gradebook.add_assignment(UNIT, duedate=DUE)
     wrong = solved(UNIT, **WRONG, why_softmax=TABLE)
-    hand_in(root, "wrong", wrong)
-    hand_in(root, "right", solved(UNIT))
-    hand_in(root, "damaged", b"{")
-    hand_in(root, "late", wrong, "2026-07-03 16:00:00.0 UTC")
-    hand_in(root, "failed", solved(UNIT, softmax=f"def softmax(scores)\n    {WIDE}"))
-    RecordedClass(marker, {}, []).grade(root)
+    put_submission(root, "wrong", wrong)
+    put_submission(root, "right", solved(UNIT))
+    put_submission(root, "damaged", b"{")
+    put_submission(root, "late", wrong, "2026-07-03 16:00:00.0 UTC")
+    put_submission(root, "failed", solved(UNIT, softmax=f"def softmax(scores)\n    {WIDE}"))
+    RecordedClass(grading_process, {}, []).grade(root)
     with opened_gradebook(root) as gradebook:
         gradebook.find_comment("why_softmax", UNIT, UNIT, "late").manual_comment = "See the *last* line."
         gradebook.db.commit()
-    RecordedClass(marker, {}, []).grade(root)
+    RecordedClass(grading_process, {}, []).grade(root)
     made = {name: feedback_page(root, name) for name in ("wrong", "right", "damaged", "late", "failed")}
     made["report"] = page_path(root / "reports", is_anonymous=False)
     write(compose(root, UNIT), made["report"])

@@ -12,7 +12,7 @@ from autograder.formatting.mathml import LONGEST, mathml
 from autograder.formatting.rendering import highlight_code, markdown2html
 from tests import RELEASE
 
-from .recorded_class import UNIT, RecordedClass, feedback_page, hand_in
+from .recorded_class import UNIT, RecordedClass, feedback_page, put_submission
 
 ATTACK = "<img src=x onerror=alert(1)>"
 
@@ -76,13 +76,13 @@ def test_what_is_longer_than_anyone_reads_is_shown_as_it_is(form, written):
     assert form(written) == f'<div class="highlight"><pre>{escape(written)}</pre></div>'
 
 
-def test_a_page_formats_so_much_and_shows_the_rest_as_it_is(marker, tmp_path):
+def test_a_page_formats_so_much_and_shows_the_rest_as_it_is(grading_process, tmp_path):
     released = json.loads((RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
     for number in range(30):
         source = f"Paragraph {number} is *long*. " + "word " * 1800
         released["cells"].append({"id": f"n{number}", "cell_type": "markdown", "source": source, "metadata": {}})
-    hand_in(tmp_path, "ada", json.dumps(released).encode())
-    RecordedClass(marker, {}, []).grade(tmp_path)
+    put_submission(tmp_path, "ada", json.dumps(released).encode())
+    RecordedClass(grading_process, {}, []).grade(tmp_path)
     page = feedback_page(tmp_path, "ada").read_text()
     assert "Paragraph 0 is <em>long</em>" in page
     assert "Paragraph 29 is *long*" in page

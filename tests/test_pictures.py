@@ -21,7 +21,7 @@ from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY
 
 from . import forked_command
-from .recorded_class import UNIT, RecordedClass, everything, feedback_page, hand_in, opened_gradebook
+from .recorded_class import UNIT, RecordedClass, everything, feedback_page, opened_gradebook, put_submission
 from .typed import solved
 
 QUESTION = "why_softmax"
@@ -199,15 +199,15 @@ CLASS = {
 
 
 @pytest.fixture(scope="module")
-def graded(marker, tmp_path_factory):
+def graded(grading_process, tmp_path_factory):
     """The folder of a class with pictures in its answers, graded."""
     root = tmp_path_factory.mktemp("pictures")
     shutil.copy(REPOSITORY / "nbgrader_config.py", root)
     for student, answer in CLASS.items():
-        hand_in(root, student, solved(UNIT, **{QUESTION: answer}))
-    result = RecordedClass(marker, {}, []).grade(root)
+        put_submission(root, student, solved(UNIT, **{QUESTION: answer}))
+    result = RecordedClass(grading_process, {}, []).grade(root)
     assert [row.problem for row in result.rows] == [""] * len(CLASS)
-    assert result.marks.waiting == 4
+    assert result.grades.waiting == 4
     return root
 
 
@@ -261,12 +261,12 @@ def test_a_blank_answer_is_called_blank(graded):
     assert last_row(graded, "ada") == ["✎ not graded yet", QUESTION, "– of 3"]
 
 
-def test_a_person_who_grades_a_blank_answer_has_graded_it(graded, marker, tmp_path):
+def test_a_person_who_grades_a_blank_answer_has_graded_it(graded, grading_process, tmp_path):
     root = Path(shutil.copytree(graded, tmp_path / "course"))
     with opened_gradebook(root) as gradebook:
         gradebook.find_grade(QUESTION, UNIT, UNIT, "bob").manual_score = 0.5
         gradebook.db.commit()
-    RecordedClass(marker, {}, []).grade(root)
+    RecordedClass(grading_process, {}, []).grade(root)
     assert last_row(root, "bob") == ["✎ graded by a person", QUESTION, "0.5 of 3"]
 
 

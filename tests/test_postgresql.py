@@ -17,14 +17,14 @@ from autograder.gradebook import database
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import CourseProblem, course_directory
 from autograder.gradebook.course_lock import AlreadyLocked, course_lock
-from autograder.gradebook.marks import NoMarks, of_units
+from autograder.gradebook.grades import NoGrades, of_units
 from autograder.gradebook.roster import may_be_graded
 from tests import REPOSITORY
 
 from . import forked_command, sampling
 from .interrupting import in_a_fork, places, times_in
 from .postgresql_server import PASSWORD, READER
-from .recorded_class import UNIT, everything, hand_in
+from .recorded_class import UNIT, everything, put_submission
 from .test_interruption import notebook
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -61,10 +61,10 @@ def begun(postgresql, recorded, tmp_path_factory):
     """A course after one grading, to which one student has submitted again, and one for the first time."""
     course = Course(postgresql, tmp_path_factory.mktemp("begun") / "course")
     (course.root / "roster.csv").write_text("id,first_name\nada,Ada\nZoe,Zoe\ncy,Cy\nnobody,No\n")
-    hand_in(course.root, "ada", notebook(), "2026-01-02 03:04:05 UTC")
+    put_submission(course.root, "ada", notebook(), "2026-01-02 03:04:05 UTC")
     recorded.grade(course.root)
-    hand_in(course.root, "ada", notebook(why_softmax="Again."), "2026-01-03 03:04:05 UTC")
-    hand_in(course.root, "cy", b"no notebook")
+    put_submission(course.root, "ada", notebook(why_softmax="Again."), "2026-01-03 03:04:05 UTC")
+    put_submission(course.root, "cy", b"no notebook")
     return course
 
 
@@ -176,8 +176,8 @@ def test_a_role_that_may_only_read(begun, postgresql, recorded, tmp_path):
     assert of_units(root, [UNIT]) == marks
     writer = begun.copy(tmp_path / "writer")
     assert predicted.rows == recorded.grade(writer.root).rows
-    assert {one: mark.shown for one, mark in predicted.after.marks.items()} == {
-        one: mark.shown for one, mark in of_units(writer.root, [UNIT])[0].marks.items()
+    assert {one: mark.shown for one, mark in predicted.after.grades.items()} == {
+        one: mark.shown for one, mark in of_units(writer.root, [UNIT])[0].grades.items()
     }
     assert may_be_graded(course_directory(root))("ada")
     with pytest.raises(CourseProblem, match=r"permission denied for table \w+") as problem:
@@ -211,7 +211,7 @@ def test_an_id_that_no_column_holds_is_that_students_problem(postgresql, recorde
     listed, handed_in_too, new = longest + "l", longest + "h", longest + "n"
     (root / "roster.csv").write_text(f"id,first_name\nada,{'A' * 300}\n{listed},L\n{handed_in_too},H\n{longest},E\n")
     for student in ("ada", longest, handed_in_too, new):
-        hand_in(root, student, notebook(), "2026-01-02 03:04:05 UTC")
+        put_submission(root, student, notebook(), "2026-01-02 03:04:05 UTC")
     result = recorded.grade(root)
     assert {row.student: row.problem for row in result.rows} == {"ada": "", longest: ""}
     assert sorted(one.name for one in result.refused) == sorted([listed, handed_in_too, new])
@@ -219,7 +219,7 @@ def test_an_id_that_no_column_holds_is_that_students_problem(postgresql, recorde
     allowed = may_be_graded(course_directory(root))
     assert [allowed(name) for name in ("ada", longest, new, "newcomer")] == [True, True, False, True]
     (units,) = of_units(root, [UNIT])
-    assert sorted(units.marks) == ["ada", longest]
+    assert sorted(units.grades) == ["ada", longest]
     shutil.rmtree(root / "submitted")
     assert recorded.grade(root).refused
 
@@ -227,7 +227,7 @@ def test_an_id_that_no_column_holds_is_that_students_problem(postgresql, recorde
 def test_nothing_there_yet(postgresql, tmp_path):
     name = postgresql.new_database()
     keeps_at(tmp_path, postgresql.url(name))
-    with pytest.raises(NoMarks, match=f"there is no postgresql://autograder@/{name}"):
+    with pytest.raises(NoGrades, match=f"there is no postgresql://autograder@/{name}"):
         of_units(tmp_path, [UNIT])
     with pytest.raises(Exception, match="Nobody has submitted"):
         assignment(UNIT, tmp_path, None, None)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder import course
-from autograder.classroom.submissions import HandIn, Submissions
+from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.course import notebook
 from autograder.course.notebook_file import read_at
 from autograder.course.notebook_filter import TooManyParts, WithoutOutputs
@@ -124,15 +124,15 @@ def test_a_process_that_swaps_as_fast_as_it_can_gains_nothing(tmp_path, what):
     (tmp_path / "submitted" / "ada" / UNIT).mkdir(parents=True)
     swapper = subprocess.Popen([sys.executable, "-m", "tests.swapper", tmp_path, what], cwd=REPOSITORY)
     try:
-        submissions = Submissions(tmp_path / "submitted", UNIT)
+        submissions = SubmissionFiles(tmp_path / "submitted", UNIT)
         seen = set()
         reads = 0
         # It may wait for a processor: what was swapped counts, not how long was waited.
         while reads < READS or notebook.UnreadableNotebook not in seen:
             assert swapper.poll() is None
-            content = submissions.read(HandIn("ada", f"{UNIT}.ipynb")).file.content
+            content = submissions.read(Submission("ada", f"{UNIT}.ipynb")).file.content
             seen.add(content if isinstance(content, bytes) else type(content))
-            submissions.hand_in("ada")
+            submissions.submission("ada")
             reads += 1
     finally:
         swapper.kill()
@@ -161,7 +161,7 @@ with open(sys.argv[1], "ab", buffering=0) as file:
         growing.wait()
 
 
-def test_sixty_megabytes_of_outputs_are_marked_in_little_memory(marker, tmp_path):
+def test_sixty_megabytes_of_outputs_are_marked_in_little_memory(grading_process, tmp_path):
     file = tmp_path / f"{UNIT}.ipynb"
     picture = (
         b'[{"output_type": "display_data", "metadata": {}, "data": {"image/png": "' + b"iVBO" * (15 << 20) + b'"}}]'
@@ -175,7 +175,7 @@ def test_sixty_megabytes_of_outputs_are_marked_in_little_memory(marker, tmp_path
     assert len(read.content) < 100_000
     assert peak < 3 * notebook.MAX_BYTES
     assert read.digest == subprocess.check_output(["sha256sum", file], text=True).split()[0]
-    report = marker.grade(file.name, read.content, UNIT, digest=read.digest)
+    report = grading_process.grade(file.name, read.content, UNIT, digest=read.digest)
     assert (report.status, report.score) == ("graded", FULL)
     assert report.submission == read.digest
 
@@ -265,8 +265,8 @@ def test_descriptors_are_given_back(tmp_path):
     (tmp_path / "ada" / UNIT / f"{UNIT}.ipynb").symlink_to("nowhere")
     open_before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(50):
-        submissions = Submissions(tmp_path, UNIT)
-        submissions.read(submissions.hand_in("ada"))
+        submissions = SubmissionFiles(tmp_path, UNIT)
+        submissions.read(submissions.submission("ada"))
         submissions.passed_over([UNIT])
     del submissions
     assert len(list(Path("/proc/self/fd").iterdir())) == open_before
@@ -278,7 +278,7 @@ def test_a_file_name_that_is_a_path_is_not_followed(tmp_path, name):
     (tmp_path / "other").mkdir()
     with OpenedFolder.at(tmp_path / "in") as folder, pytest.raises(FileNotFoundError):
         folder.folder(name)
-    assert Submissions(tmp_path / "in", "b").hand_in(name).notebook is None
+    assert SubmissionFiles(tmp_path / "in", "b").submission(name).notebook is None
 
 
 def test_many_large_notebooks_under_other_names_are_soon_looked_at(tmp_path):
@@ -289,6 +289,6 @@ def test_many_large_notebooks_under_other_names_are_soon_looked_at(tmp_path):
             file.write(b'{"nbformat": 4, "cells": [{"outputs": ["')
             file.truncate(250 << 20)
     before = time.process_time()
-    hand_in = Submissions(tmp_path, UNIT).hand_in("ada")
+    submission = SubmissionFiles(tmp_path, UNIT).submission("ada")
     assert time.process_time() - before < 20
-    assert hand_in.note == f"There is no `{UNIT}.ipynb`; `0.ipynb` was graded."
+    assert submission.note == f"There is no `{UNIT}.ipynb`; `0.ipynb` was graded."

@@ -168,15 +168,15 @@ def submission(unit, exercise, code):
     return GradeNotebook("homework.ipynb", content, unit, hashlib.sha256(content).hexdigest())
 
 
-def repaired(marker, unit, exercise, code):
+def repaired(grading_process, unit, exercise, code):
     """The report with repairs, which are searched even if a misconception is known."""
     request = submission(unit, exercise, code)
-    report = marker.report(request)
+    report = grading_process.report(request)
     unexplained = [
         replace(one, diagnosis=None, behaviour=Behaviour("", [])) if one.name == exercise else one
         for one in report.exercises
     ]
-    after = marker.report(FindRepairs(request, replace(report, exercises=unexplained)))
+    after = grading_process.report(FindRepairs(request, replace(report, exercises=unexplained)))
     assert (after.score, [one.tests for one in after.exercises]) == (
         report.score,
         [one.tests for one in report.exercises],
@@ -185,13 +185,13 @@ def repaired(marker, unit, exercise, code):
 
 
 @pytest.mark.parametrize("file", thinned(REPAIRED, 4, by=lambda file: file.stem), ids=lambda file: file.stem)
-def test_the_repair_is_on_the_wrong_lines(marker, file):
+def test_the_repair_is_on_the_wrong_lines(grading_process, file):
     unit, exercise, _ = file.stem.split("__")
     code = file.read_text()
     wrong = {
         line.strip() for part in code.splitlines()[0].split("# line: ")[1].split(" ;; ") for line in part.split(" || ")
     }
-    report = repaired(marker, unit, exercise, code)
+    report = repaired(grading_process, unit, exercise, code)
     changed = [{change.before.strip() for change in repair.changes} for repair in report.repairs]
     assert any(lines & wrong for lines in changed)
     assert {code.splitlines()[line - 1].strip() for line in report.whereabouts.lines} & wrong
@@ -207,19 +207,19 @@ def test_the_repair_is_on_the_wrong_lines(marker, file):
         ("inference__KVCache__kv_swapped_first", ""),  # no two mistakes: keys and values are swapped once
     ],
 )
-def test_a_diagnosis_advises_nothing_that_the_code_does(marker, name, says):
+def test_a_diagnosis_advises_nothing_that_the_code_does(grading_process, name, says):
     unit, exercise, _ = name.split("__")
     (file,) = (one for one in REPAIRED if one.stem == name)
-    diagnosis = marker.report(submission(unit, exercise, file.read_text())).exercise(exercise).diagnosis
+    diagnosis = grading_process.report(submission(unit, exercise, file.read_text())).exercise(exercise).diagnosis
     assert says in diagnosis.sentence if says else diagnosis is None
 
 
 @pytest.mark.parametrize("file", thinned(HALF_REPAIRED, 2, by=lambda file: file.stem), ids=lambda file: file.stem)
-def test_of_two_mistakes_one_is_repaired_and_the_other_is_named(marker, file):
+def test_of_two_mistakes_one_is_repaired_and_the_other_is_named(grading_process, file):
     unit, exercise, _ = file.stem.split("__")
     code = file.read_text()
     line, remaining = (one.partition(": ")[2] for one in code.splitlines()[:2])
-    report = repaired(marker, unit, exercise, code)
+    report = repaired(grading_process, unit, exercise, code)
     failed = {test.name for test in report.tests if test.outcome == "failed"}
     for repair in report.repairs:
         assert {change.before.strip() for change in repair.changes} == {line}
@@ -232,7 +232,7 @@ def test_of_two_mistakes_one_is_repaired_and_the_other_is_named(marker, file):
     assert report.diagnosis is None
 
 
-def test_an_edit_that_makes_a_mistake_of_its_own_is_no_repair(marker):
+def test_an_edit_that_makes_a_mistake_of_its_own_is_no_repair(grading_process):
     # `return b` would be a known mistake, and one edit away from this.
     code = """def merge_states(a, b):
     larger = torch.maximum(a[0], b[0])
@@ -242,27 +242,27 @@ def test_an_edit_that_makes_a_mistake_of_its_own_is_no_repair(marker):
     output = a[2] * down_b + b[2] * down_a
     return larger, total, output
 """
-    report = repaired(marker, "efficient_attention", "merge_states", code)
+    report = repaired(grading_process, "efficient_attention", "merge_states", code)
     assert report.repairs == []
 
 
-def test_no_repair_means_no_claim(marker):
+def test_no_repair_means_no_claim(grading_process):
     code = "def scaled_softmax(scores, d_k):\n    return scores.new_zeros(3)\n"
-    report = repaired(marker, "self_attention", "scaled_softmax", code)
+    report = repaired(grading_process, "self_attention", "scaled_softmax", code)
     assert report.repairs == []
     assert report.diagnosis is None
 
 
-def test_the_misconception_is_named_if_its_inverse_repairs_the_answer(marker):
+def test_the_misconception_is_named_if_its_inverse_repairs_the_answer(grading_process):
     code = "def scaled_softmax(s, width):\n    print('hello')\n    return F.softmax(s / width, dim=-1)\n"
-    report = repaired(marker, "self_attention", "scaled_softmax", code)
+    report = repaired(grading_process, "self_attention", "scaled_softmax", code)
     assert report.diagnosis.name == "divided_by_d_k"
     assert [change.line for repair in report.repairs[:1] for change in repair.changes] == [3]
 
 
-def test_code_that_never_ends_when_it_is_edited_costs_only_the_repair(marker):
+def test_code_that_never_ends_when_it_is_edited_costs_only_the_repair(grading_process):
     code = "def scaled_softmax(scores, d_k):\n    n = 0\n    while n < 3:\n        n += 1\n    return scores * n\n"
-    report = repaired(marker, "self_attention", "scaled_softmax", code)
+    report = repaired(grading_process, "self_attention", "scaled_softmax", code)
     assert report.status == "failed"
     assert report.repairs == []
 

@@ -24,7 +24,7 @@ from autograder.tracing.definitions import Definition
 from autograder.tracing.repair_operators import generic_edits
 
 from . import REPOSITORY
-from .recorded_class import UNIT, RecordedClass, feedback_page, hand_in, opened_gradebook
+from .recorded_class import UNIT, RecordedClass, feedback_page, opened_gradebook, put_submission
 from .typed import solved
 
 BEFORE = "    return x.exp() / x.exp().sum(0) + 0.1 * (1 < 2)"
@@ -44,8 +44,8 @@ class WithRepairs(RecordedClass):
     most = 2
     """Submissions after whose search the run is interrupted."""
 
-    def recorded_grading(self, work, hand_ins, **terms):
-        grading = super().recorded_grading(work, hand_ins, **terms)
+    def recorded_grading(self, work, submissions, **terms):
+        grading = super().recorded_grading(work, submissions, **terms)
         grading.repaired = lambda reports: self.repaired(grading, reports)
         return grading
 
@@ -53,14 +53,14 @@ class WithRepairs(RecordedClass):
         for number, graded in enumerate(grading.graded()):
             if number == self.most:
                 raise KeyboardInterrupt
-            report = reports[graded.hand_in.student]
+            report = reports[graded.submission.student]
             exercises = [replace(one, repairs=[REPAIR]) if one.behaviour else one for one in report.exercises]
             yield dataclasses.replace(graded, report=replace(report, exercises=exercises, repairs_searched=True))
 
 
 @pytest.fixture(scope="module")
-def recorded(marker):
-    return WithRepairs(marker, {}, [])
+def recorded(grading_process):
+    return WithRepairs(grading_process, {}, [])
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def new(tmp_path_factory):
         shutil.copytree(REPOSITORY / folder / UNIT, root / folder / UNIT)
     (root / "nbgrader_config.py").write_text((REPOSITORY / "nbgrader_config.py").read_text())
     for student in ("ada", "bob"):
-        hand_in(root, student, notebook(f"def softmax(x, dim=-1):\n{BEFORE}\n"))
+        put_submission(root, student, notebook(f"def softmax(x, dim=-1):\n{BEFORE}\n"))
     return root
 
 

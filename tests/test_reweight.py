@@ -17,7 +17,7 @@ from autograder.cli.class_results import class_in_lines, class_lines
 from autograder.gradebook.entry import unmarked
 from autograder.gradebook.reweights import BadReweight, Reweighting, as_graded, reweighted
 from autograder.grading.scoring import without_score
-from autograder.lms.grade_tables import for_spreadsheet, marked_class
+from autograder.lms.grade_tables import for_spreadsheet, graded_class
 from autograder.report import Report
 from autograder.reports.class_report import compose
 from autograder.serving import served_unit
@@ -25,7 +25,7 @@ from tests import REPOSITORY
 
 from . import forked_command, sampling
 from .interrupting import in_a_fork, places, times_in
-from .recorded_class import UNIT, feedback_page, hand_in, opened_gradebook
+from .recorded_class import UNIT, feedback_page, opened_gradebook, put_submission
 from .serving import FIRST, Serving, released, submit
 from .test_deadlines import (
     DUE,
@@ -56,8 +56,8 @@ def counted(kind, points, score, released):
 
 
 @pytest.fixture(scope="module")
-def recorded(marker):
-    return OfEachFile(marker, {}, [])
+def recorded(grading_process):
+    return OfEachFile(grading_process, {}, [])
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def graded(recorded, tmp_path_factory):
     roster_is(root, **{student: student for student in (*ANSWERS, "nobody")})
     for student, answer in ANSWERS.items():
         late = timedelta(hours=1 if student == LATE else -1)
-        hand_in(root, student, answer, f"{DUE + late:%Y-%m-%d %H:%M:%S UTC}")
+        put_submission(root, student, answer, f"{DUE + late:%Y-%m-%d %H:%M:%S UTC}")
     recorded.grade(root)
     due_is(root, DUE)
     recorded.grade(root)
@@ -141,7 +141,7 @@ def test_all_places_agree_with_the_model(graded, recorded, tmp_path_factory, run
             scale = RELEASED[exercise] / points if kind == "points" else 1
             by_hand[student, exercise] = score and score * scale
         if answer is not None:
-            hand_in(root, "ada", answer, f"{DUE - timedelta(hours=1):%Y-%m-%d %H:%M:%S UTC}")
+            put_submission(root, "ada", answer, f"{DUE - timedelta(hours=1):%Y-%m-%d %H:%M:%S UTC}")
             tests["ada"] = of_answer["ada" if answer is RIGHT else "bo"]
         before, untouched = standings(root), everything(root)
         predicted = recorded.preview(root)
@@ -150,8 +150,8 @@ def test_all_places_agree_with_the_model(graded, recorded, tmp_path_factory, run
         in_force = dict(rules)
         agrees_with_model(root, result, rules, tests, by_hand)
         after = standings(root)
-        assert {name: mark.shown for name, mark in predicted.after.marks.items()} == {
-            name: mark.shown for name, mark in after.marks.items()
+        assert {name: mark.shown for name, mark in predicted.after.grades.items()} == {
+            name: mark.shown for name, mark in after.grades.items()
         }
         assert predicted.rows == result.rows
         assert applied(before, predicted.changes) == applied(after, [])
@@ -166,11 +166,11 @@ def test_all_places_agree_with_the_model(graded, recorded, tmp_path_factory, run
 
 def agrees_with_model(root, result, rules, tests, by_hand):
     unit = course.unit(UNIT, root)
-    table = for_spreadsheet(marked_class(root, [UNIT], None, None)).rows
+    table = for_spreadsheet(graded_class(root, [UNIT], None, None)).rows
     export = {row[0]: dict(zip(table[0], row, strict=True)) for row in table[1:]}
     of_report = compose(root, UNIT)
     most = {name: counted(*rules.get(name, ("", 0)), 0.0, points)[1] for name, points in RELEASED.items()}
-    assert result.marks.max_score == of_report.max_score == pytest.approx(sum(most.values()) + WRITTEN)
+    assert result.grades.max_score == of_report.max_score == pytest.approx(sum(most.values()) + WRITTEN)
     rows = {row.student: row for row in of_report.rows}
     work = assignment(UNIT, root, None, None).unit
     of_json = {line.student: line for line in class_lines(work, result)}
@@ -183,7 +183,7 @@ def agrees_with_model(root, result, rules, tests, by_hand):
             scores[name] = automatic[name] if person is None else counted(*rules.get(name, ("", 0)), person, worth)[0]
         score, penalty = sum(scores.values()), sum(scores.values()) / 10 * (student == LATE)
         near = {"abs": 0.0051 * len(RELEASED)}
-        mark = result.marks.marks[student]
+        mark = result.grades.grades[student]
         assert {n: mark.shown.scores[f"test_{n}"] for n in RELEASED} == pytest.approx(scores, abs=0.0051)
         assert {n: mark.shown.points[f"test_{n}"] for n in RELEASED} == pytest.approx(most)
         assert mark.score == pytest.approx(score - penalty, **near)
@@ -253,20 +253,20 @@ def test_nbgraders_own_commands_give_the_same_points_and_page(root, recorded):
         done = forked_command.run("nbgrader", *command, UNIT, "--student", "ada", "--force", cwd=root)
         assert done.returncode == 0, done.stderr
     assert paragraphs(root, "ada") == before
-    theirs = standings(root).marks["ada"].shown
-    assert (theirs.scores, theirs.points) == (result.marks.marks["ada"].shown.scores, dict(result.marks.points))
+    theirs = standings(root).grades["ada"].shown
+    assert (theirs.scores, theirs.points) == (result.grades.grades["ada"].shown.scores, dict(result.grades.points))
 
 
 def test_points_stay_and_the_student_is_named_if_a_graded_notebook_is_missing(root, recorded):
     shutil.rmtree(root / "autograded" / "gone")
-    before = standings(root).marks["gone"].shown.scores
+    before = standings(root).grades["gone"].shown.scores
     reweight(root, "softmax", "points", 2.0)
     result = recorded.grade(root)
     (row,) = (row for row in result.rows if row.student == "gone")
     assert "this student's files in autograded/ are missing" in row.problem
-    assert standings(root).marks["gone"].shown.scores == before
-    hand_in(root, "gone", WRONG)
-    assert recorded.grade(root).marks.marks["gone"].shown.scores["test_softmax"] == before["test_softmax"] / 2
+    assert standings(root).grades["gone"].shown.scores == before
+    put_submission(root, "gone", WRONG)
+    assert recorded.grade(root).grades.grades["gone"].shown.scores["test_softmax"] == before["test_softmax"] / 2
 
 
 def test_a_run_that_is_killed_counts_nobody_twice(root, recorded, tmp_path):
@@ -281,7 +281,7 @@ def test_a_run_that_is_killed_counts_nobody_twice(root, recorded, tmp_path):
         return shutil.copytree(root, tmp_path / name / "course")
 
     def state(root):
-        marks = {student: mark.shown for student, mark in standings(root).marks.items()}
+        marks = {student: mark.shown for student, mark in standings(root).grades.items()}
         return marks, {student: report_of(root, student) for student in ANSWERS}
 
     whole = copied("whole")

@@ -12,7 +12,7 @@ from autograder.course import settings
 from autograder.course.folder import VARIABLE, folder, is_class
 from autograder.gradebook import roster, roster_table
 from autograder.gradebook.roster import BadRoster, class_list
-from autograder.lms.grade_tables import MarkedClass, for_moodle
+from autograder.lms.grade_tables import GradedClass, for_moodle
 from autograder.lms.roster_match import RosterMatcher
 from tests import REPOSITORY
 
@@ -76,7 +76,7 @@ def test_moodles_worksheet_in_each_language(tmp_path, language):
     assert not any("Unknown columns" in remark for remark in found.remarks), found.remarks
     name = "Ada O'Neil_501_assignsubmission_file_/unit.ipynb"
     assert RosterMatcher(found).student(readings_of(name, "Moodle"))[0] == "a1"
-    table = for_moodle(MarkedClass(found, [_NoMarks], {"unit": frozenset()}))
+    table = for_moodle(GradedClass(found, [_NoMarks], {"unit": frozenset()}))
     assert table.rows[0] == [*found.header[:-1]]  # Moodle takes it back in its own language
     assert (table.rows[1][0][-3:], table.rows[1][5]) == ("501", "0")
 

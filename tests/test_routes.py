@@ -28,7 +28,7 @@ from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api
 
 from .postgresql_server import Server
-from .recorded_class import UNIT, RecordedClass, everything, hand_in
+from .recorded_class import UNIT, RecordedClass, everything, put_submission
 from .serving import serve
 from .typed import solution_sources
 
@@ -51,7 +51,7 @@ class Route:
 
 def by_two_markers(root: Path, recorded: RecordedClass) -> None:
     """Grade with two real grading processes, as `autograder grade --markers 2 --no-repair` does."""
-    grade(assignment(UNIT, root, None, None), device="cpu", settings=settings.load(), markers=2, repair=False)
+    grade(assignment(UNIT, root, None, None), device="cpu", settings=settings.load(), process_count=2, repair=False)
 
 
 def on_a_server(server: Server) -> str:
@@ -81,9 +81,9 @@ def hand_in_the_class(root: Path) -> None:
         "late": {"context_vector": wrong["weights_ignored"]},
     }
     for student, own in answers.items():
-        hand_in(root, student, filled_in(UNIT, {**right, **own}), LATE if student == "late" else IN_TIME)
-    hand_in(root, "damaged", b"<html>Sign in</html>", IN_TIME)
-    hand_in(root, "other", filled_in(UNIT, right), IN_TIME)
+        put_submission(root, student, filled_in(UNIT, {**right, **own}), LATE if student == "late" else IN_TIME)
+    put_submission(root, "damaged", b"<html>Sign in</html>", IN_TIME)
+    put_submission(root, "other", filled_in(UNIT, right), IN_TIME)
     folder = root / "submitted" / "other" / UNIT
     (folder / f"{UNIT}.ipynb").rename(folder / "mine.ipynb")
     names = [*answers, "damaged", "other", "missing"]
@@ -174,7 +174,7 @@ def by(route: Route, handed_in: Path, root: Path, recorded: RecordedClass, serve
 
 @pytest.fixture(scope="module")
 def usual(handed_in, recorded, tmp_path_factory):
-    """One marker, and a gradebook in the course's folder."""
+    """One grading_process, and a gradebook in the course's folder."""
     return by(USUAL, handed_in, tmp_path_factory.mktemp("usual") / "course", recorded, None)
 
 

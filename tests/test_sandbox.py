@@ -191,30 +191,30 @@ def test_a_lost_fork_server_is_replaced(own_parent):
 
 
 @pytest.fixture(scope="module")
-def own_marker():
+def own_grading_process():
     """A marking process of these tests' own, on one processor, whose sandbox they may end."""
-    with GradingProcess("cpu", Settings(Isolation("best"), LIMITS, check=CHECK), core=CORE) as marker:
-        yield marker
+    with GradingProcess("cpu", Settings(Isolation("best"), LIMITS, check=CHECK), core=CORE) as grading_process:
+        yield grading_process
 
 
-def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(marker, own_marker):
+def test_a_grader_and_its_workers_keep_to_the_processor_that_they_are_given(grading_process, own_grading_process):
     source = "def softmax(scores, dim=-1):\n    import os\n    raise RuntimeError(sorted(os.sched_getaffinity(0)))"
     content = filled_in(UNIT, {"softmax": source})
-    told = [each.grade("where.ipynb", content, UNIT).exercises for each in (own_marker, marker)]
-    assert os.sched_getaffinity(own_marker.pid) == {CORE}
+    told = [each.grade("where.ipynb", content, UNIT).exercises for each in (own_grading_process, grading_process)]
+    assert os.sched_getaffinity(own_grading_process.pid) == {CORE}
     words = [next(e for e in exercises if e.name == "softmax").message for exercises in told]
     assert f"RuntimeError: [{CORE}]" in words[0]
     assert f"RuntimeError: {sorted(os.sched_getaffinity(0))}" in words[1]
 
 
-def test_a_lost_fork_server_is_no_fault_of_a_submission(own_marker):
+def test_a_lost_fork_server_is_no_fault_of_a_submission(own_grading_process):
     """The system may end it, for want of memory: marked again, not marked down."""
     waits = catalogue.solutions(UNIT)["softmax"].source() + "\nimport time\ntime.sleep(3)"
     content = solved(UNIT, softmax=waits)
-    assert own_marker.ready.isolation == "A"
-    (parent,) = Path(f"/proc/{own_marker.pid}/task/{own_marker.pid}/children").read_text().split()
+    assert own_grading_process.ready.isolation == "A"
+    (parent,) = Path(f"/proc/{own_grading_process.pid}/task/{own_grading_process.pid}/children").read_text().split()
     threading.Timer(1.5, os.kill, (int(parent), signal.SIGKILL)).start()
-    report = own_marker.grade("sleeps.ipynb", content, UNIT)
+    report = own_grading_process.grade("sleeps.ipynb", content, UNIT)
     assert not Path(f"/proc/{parent}").exists()
     assert (report.status, report.score) == ("graded", report.max_score)
 
@@ -508,10 +508,12 @@ def test_the_self_test_refuses_where_a_denial_does_not_come(fork_server):
 def test_what_lies_where_submissions_may_read_is_refused(place):
     isolation.keep_private(REPOSITORY / "solutions")
     with (
-        GradingProcess("cpu", Settings(Isolation("B"), LIMITS, check=CHECK), private=[Path(place, "course")]) as marker,
+        GradingProcess(
+            "cpu", Settings(Isolation("B"), LIMITS, check=CHECK), private=[Path(place, "course")]
+        ) as grading_process,
         pytest.raises(GradingRefused, match="which submissions may read"),
     ):
-        assert marker.ready
+        assert grading_process.ready
 
 
 def test_trusting_is_a_level_of_its_own():
@@ -754,10 +756,10 @@ def test_the_cause_of_a_workers_end_is_reported(said, level, fork_server, with_l
     assert str(loss.value) == said
 
 
-def test_the_cause_of_a_workers_end_is_reported_for_cells_and_calls(marker):
+def test_the_cause_of_a_workers_end_is_reported_for_cells_and_calls(grading_process):
     threads = "import threading, time\nfor _ in range(80): threading.Thread(target=time.sleep, args=(100,)).start()\n"
     call = f"def softmax(x):\n    {threads.strip().replace(chr(10), chr(10) + '    ')}\n    time.sleep(5)"
-    report = marker.grade("threads.ipynb", with_cells([threads + "time.sleep(5)"], softmax=call), UNIT)
+    report = grading_process.grade("threads.ipynb", with_cells([threads + "time.sleep(5)"], softmax=call), UNIT)
     words = "More than 64 threads ran at once; a notebook may have 64."
     assert next(cell.message for cell in report.cells if cell.status == "crashed").startswith(words)
     assert report.exercise("softmax").message == f"{words} The rest of the tests was not run."

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from autograder.gradebook import roster
 from autograder.gradebook.roster import BadRoster
-from autograder.lms.grade_tables import for_canvas, for_spreadsheet, marked_class
+from autograder.lms.grade_tables import for_canvas, for_spreadsheet, graded_class
 from autograder.reports import class_report
 
 from . import forked_command
-from .recorded_class import UNIT, everything, hand_in
+from .recorded_class import UNIT, everything, put_submission
 from .test_deadlines import RIGHT, WRONG, OfEachFile, settings_are
 
 pytestmark = [
@@ -26,8 +26,8 @@ STUDENTS = (*ANSWERS, "nobody")
 
 
 @pytest.fixture(scope="module")
-def recorded(marker):
-    return OfEachFile(marker, {}, [])
+def recorded(grading_process):
+    return OfEachFile(grading_process, {}, [])
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def ungraded(recorded, tmp_path_factory):
     settings_are(root)
     sections_are(root, dict.fromkeys(STUDENTS, "A"))
     for student, answer in {**ANSWERS, "stranger": RIGHT}.items():
-        hand_in(root, student, answer)
+        put_submission(root, student, answer)
     return root
 
 
@@ -88,18 +88,18 @@ def test_grading_each_section_is_grading_the_class(ungraded, recorded, tmp_path_
         result = recorded.grade(root, section=section)
         assert [row.student for row in result.rows] == students
         assert recorded.asked == [student for student in students if student in ANSWERS]
-        assert list(result.marks.marks) == sorted(recorded.asked)
-        assert [one.id for one in result.marks.students] == sorted(students)
+        assert list(result.grades.grades) == sorted(recorded.asked)
+        assert [one.id for one in result.grades.students] == sorted(students)
     graded = [student for student in ANSWERS if sections[student]]
     before = folders(root, graded)
     assert len(before) > len(graded) or not graded
     recorded.grade(root)
     assert set(recorded.asked) == {*ANSWERS, "stranger"} - set(graded)
     assert folders(root, graded) == before
-    whole = in_table(marked_class(root, [UNIT], None, None))
+    whole = in_table(graded_class(root, [UNIT], None, None))
     rows = {row.student: row for row in class_report.compose(root, UNIT).rows}
     for section, students in members.items():
-        marks = marked_class(root, [UNIT], None, None, section)
+        marks = graded_class(root, [UNIT], None, None, section)
         assert in_table(marks) == {student: whole[student] for student in students}
         table = for_canvas(marks, {})
         assert [row[0] for row in table.rows[2:]] == students

@@ -42,7 +42,16 @@ from tests import REPOSITORY
 
 from . import forked_command, sampling
 from .interrupting import in_a_fork, places, times_in
-from .recorded_class import UNIT, UNKNOWN_TIME, everything, feedback_page, hand_in, notebook, opened_gradebook, wrong
+from .recorded_class import (
+    UNIT,
+    UNKNOWN_TIME,
+    everything,
+    feedback_page,
+    notebook,
+    opened_gradebook,
+    put_submission,
+    wrong,
+)
 from .serving import (
     FIRST,
     OVERFLOWS,
@@ -67,7 +76,7 @@ OTHER = "self_attention"
 
 def test_a_submission_in_the_exchange_is_graded_and_its_page_released(course, recorded):
     submit(course, "ada", wrong(), FIRST)
-    hand_in(course, "bo", notebook())
+    put_submission(course, "bo", notebook())
     with Serving(course, recorded) as serving:
         serving.work_off()
         assert sorted(serving.marked) == ["ada", "bo"]
@@ -85,8 +94,8 @@ def test_a_submission_in_the_exchange_is_graded_and_its_page_released(course, re
 def test_the_gradebook_is_as_grade_writes_it(course, tmp_path, recorded):
     other = new_course(tmp_path / "other")
     for root in (course, other):
-        hand_in(root, "ada", wrong(), FIRST)
-        hand_in(root, "cy", b"no notebook")
+        put_submission(root, "ada", wrong(), FIRST)
+        put_submission(root, "cy", b"no notebook")
     serve(course, recorded)
     recorded.grade(other)
     ours, theirs = everything(course), everything(other)
@@ -98,7 +107,7 @@ def test_serving_resumes_after_a_kill_before_any_file_or_commit(tmp_path, record
     """Nothing is lost, what was answered neither, and nothing marked twice; `pytest --every` tries each moment."""
     begun = new_course(tmp_path / "begun")
     submit(begun, "ada", wrong(), FIRST)
-    hand_in(begun, "cy", wrong(), FIRST)
+    put_submission(begun, "cy", wrong(), FIRST)
     serve(begun, recorded)
     submit(begun, "ada", notebook(why_softmax="Again."), SECOND, "y")
     submit(begun, "bo", wrong(), FIRST)
@@ -109,7 +118,7 @@ def test_serving_resumes_after_a_kill_before_any_file_or_commit(tmp_path, record
     def request(requests):
         """Submit again until the server has answered."""
         if not answered.exists():
-            status, _ = requests.hand_in("cy", notebook(why_softmax="By a request."), "?wait=0")
+            status, _ = requests.put_submission("cy", notebook(why_softmax="By a request."), "?wait=0")
             answered.write_text(str(status))
 
     serve_request = partial(serve, recorded=recorded, request=request)
@@ -170,7 +179,7 @@ def test_after_a_full_disk_submissions_are_collected_and_pages_released(course, 
     monkeypatch.setattr(exchange, "FAILED_SECONDS", 0.01)
     monkeypatch.setattr(released_pages, "AGAIN_SECONDS", 0.0)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    hand_in(course, "bo", notebook())
+    put_submission(course, "bo", notebook())
     serve(course, recorded)
     submit(course, "ada", notebook(), FIRST)
     feedback = course / "exchange" / "attention" / "feedback"
@@ -241,9 +250,9 @@ def test_a_file_beyond_the_hourly_limit_waits(course, recorded, monkeypatch):
 
 
 def test_regrading_and_damaged_files_count_as_no_attempt(course, recorded):
-    hand_in(course, "ada", b"no notebook")
+    put_submission(course, "ada", b"no notebook")
     serve(course, recorded)
-    hand_in(course, "ada", notebook(), FIRST)
+    put_submission(course, "ada", notebook(), FIRST)
     serve(course, recorded)
     recorded.grade(course, regrade=True)
     assert [who for who, *_ in attempts(course)] == ["ada"]
@@ -251,7 +260,7 @@ def test_regrading_and_damaged_files_count_as_no_attempt(course, recorded):
 
 def test_renaming_a_file_causes_no_grading_and_each_grading_is_counted(course, recorded):
     options = {"attempts": 2}
-    hand_in(course, "ada", notebook(), FIRST)
+    put_submission(course, "ada", notebook(), FIRST)
     folder = course / "submitted" / "ada" / UNIT
     called = folder / f"{UNIT}.ipynb"
     with Serving(course, recorded, **options) as serving:
@@ -270,7 +279,7 @@ def test_renaming_a_file_causes_no_grading_and_each_grading_is_counted(course, r
 
 
 def test_work_in_a_zip_file_next_to_a_stub_is_served(course, recorded):
-    hand_in(course, "ada", (REPOSITORY / "release" / UNIT / f"{UNIT}.ipynb").read_bytes(), FIRST)
+    put_submission(course, "ada", (REPOSITORY / "release" / UNIT / f"{UNIT}.ipynb").read_bytes(), FIRST)
     packed = course / "submitted" / "ada" / UNIT / "work.zip"
     with Serving(course, recorded) as serving:
         for content, scores in ((wrong(), [16.0]), (notebook(), [16.0, 18.0])):
@@ -411,7 +420,7 @@ def test_a_penalty_follows_the_due_date_and_extensions_while_serving_and_after(c
 
 
 def test_a_submission_that_grade_has_graded_meanwhile_is_not_recorded_again(course, recorded):
-    hand_in(course, "ada", notebook(), FIRST)
+    put_submission(course, "ada", notebook(), FIRST)
     with Serving(course, recorded) as serving:
         serving.work_off(mark=False)
         recorded.grade(course)
@@ -421,7 +430,7 @@ def test_a_submission_that_grade_has_graded_meanwhile_is_not_recorded_again(cour
 
 
 def test_grades_are_kept_while_another_command_holds_the_lock(course, recorded):
-    hand_in(course, "ada", notebook(), FIRST)
+    put_submission(course, "ada", notebook(), FIRST)
     with Serving(course, recorded) as serving:
         serving.work_off(mark=False)
         with course_lock(course), pytest.raises(AlreadyLocked):
@@ -439,13 +448,13 @@ def test_a_changed_course_ends_serving(course, recorded, monkeypatch):
         serving.work_off()
         with (course / "release" / UNIT / f"{UNIT}.ipynb").open("a") as file:
             file.write("\n")
-        hand_in(course, "ada", notebook(), FIRST)
+        put_submission(course, "ada", notebook(), FIRST)
         with pytest.raises(KitChanged):
             serving.work_off()
 
 
 def test_serving_keeps_grades_by_another_version_of_the_autograder(course, recorded):
-    hand_in(course, "ada", notebook(), FIRST)
+    put_submission(course, "ada", notebook(), FIRST)
     serve(course, recorded)
     with sqlite3.connect(course / "gradebook.db") as database:
         database.execute("update autograder_mark set kit = 'older'")
@@ -547,14 +556,14 @@ def test_the_command_grades_next_to_a_hanging_submission_and_after_a_kill(course
     told, marked = subprocess.run(["bash", "-ec", script], cwd=course, capture_output=True).stdout.splitlines(True)
     assert (json.loads(told)["status"], json.loads(told)["score"]) == ("marked", 18)
     marked = msgspec.json.decode(marked, type=Report)
-    expected = recorded.marker.grade("a\x1bb.ipynb", notebook())
+    expected = recorded.grading_process.grade("a\x1bb.ipynb", notebook())
     assert (marked.notebook, marked.exercises) == (expected.notebook, expected.exercises)
     line = running.line()
     assert line["student"] == "amara"
     jsonschema.validate(line, json.loads((REPOSITORY / "docs" / "serve.schema.json").read_bytes()))
     assert running.end(signal.SIGKILL)[:2] == (-signal.SIGKILL, "")  # in the middle of the one that hangs
     for stranger in ("yan", "zoe"):
-        hand_in(course, stranger, released_notebook(OTHER).read_bytes(), FIRST, unit=OTHER)
+        put_submission(course, stranger, released_notebook(OTHER).read_bytes(), FIRST, unit=OTHER)
     running = started(course, "--markers", "1", "--port", "0", OTHER)
     assert token.read_text() != its_token
     with course_lock(course):
@@ -624,7 +633,7 @@ def test_with_nbgraders_own_commands(tmp_path, started):
     with (root / "release" / UNIT / f"{UNIT}.ipynb").open("a") as file:
         file.write("\n")
     time.sleep(served_unit.KIT_SECONDS)
-    hand_in(root, "bo", notebook())
+    put_submission(root, "bo", notebook())
     running.remark("starting again")
     with socket.socket() as elsewhere:
         elsewhere.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

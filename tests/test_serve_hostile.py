@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from autograder.classroom import submissions
-from autograder.classroom.submissions import HandIn, Submissions
+from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.gradebook.class_gradebook import Times
 from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
 from autograder.report import TestReport as Verdict
@@ -50,9 +50,9 @@ def test_notebooks_under_other_names_are_read_once_outside_the_serving_thread(tm
     finder = NotebookFinder(UNIT, tmp_path, tmp_path)
 
     def looked_at():
-        return Submissions(tmp_path, UNIT, None, finder.newest).hand_in("ada")
+        return SubmissionFiles(tmp_path, UNIT, None, finder.newest).submission("ada")
 
-    assert looked_at() == HandIn("ada", None, "The submitted files are still being searched for a notebook.")
+    assert looked_at() == Submission("ada", None, "The submitted files are still being searched for a notebook.")
     wait_until(lambda: not finder.is_searching)
     assert [looked_at().notebook, looked_at().notebook] == ["mine.ipynb"] * 2
     assert sorted(name for name, _ in read) == ["mine.ipynb", "other.ipynb"]

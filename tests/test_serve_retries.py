@@ -31,7 +31,7 @@ from autograder.serving.work_queue import GradingThreads
 
 from .interrupting import in_a_fork
 from .processes import kill, started_by, wait_until
-from .recorded_class import UNIT, feedback_page, hand_in, notebook
+from .recorded_class import UNIT, feedback_page, notebook, put_submission
 from .serving import FIRST, SECOND, THIRD, Serving, attempts, released, submit
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -67,7 +67,7 @@ class Graded(Serving):
     def work_off(self):
         while True:
             for _, graded in self.threads.results():
-                self.marked.append(graded.hand_in.student)
+                self.marked.append(graded.submission.student)
                 self.unit.add(graded)
             self.collect()
             again = self.unit.step(look=True, everything=False)
@@ -136,14 +136,14 @@ def test_a_submission_that_ends_its_grading_process_is_tried_twice_and_never_aga
 
 def test_a_submission_that_ends_serve_is_tried_twice_and_no_other_is_blamed(course, recorded):
     for student in ("ada", "eve"):
-        hand_in(course, student, notebook(why_softmax=student), FIRST)
+        put_submission(course, student, notebook(why_softmax=student), FIRST)
 
     def serve():
         """Ends with a kill whenever eve's is being graded."""
         with Serving(course, recorded) as serving:
             while True:
                 again = serving.unit.step(look=True, everything=False)
-                if any(hand_in.student == "eve" for _, hand_in in serving.todo):
+                if any(submission.student == "eve" for _, submission in serving.todo):
                     os.kill(os.getpid(), signal.SIGKILL)
                 if serving.todo:
                     serving.grade_next()
@@ -152,7 +152,7 @@ def test_a_submission_that_ends_serve_is_tried_twice_and_no_other_is_blamed(cour
                 else:
                     time.sleep(again)
 
-    assert recorded.marker.ready  # before a fork hears it
+    assert recorded.grading_process.ready  # before a fork hears it
     ends = [in_a_fork(serve)[0] for _ in range(2)]
     assert ends == [-signal.SIGKILL] * 2
     assert tries(course) == ["eve", "eve"]  # the other one was graded, alone, before it was her turn again
@@ -162,7 +162,7 @@ def test_a_submission_that_ends_serve_is_tried_twice_and_no_other_is_blamed(cour
 
 
 def test_stopping_serve_counts_no_try(course, recorded):
-    hand_in(course, "ada", notebook(), FIRST)
+    put_submission(course, "ada", notebook(), FIRST)
     with Serving(course, recorded) as serving:
         for _ in range(3):
             serving.work_off(mark=False)
@@ -181,7 +181,7 @@ def test_a_hidden_test_that_fails_itself_still_counts_as_an_attempt(course, reco
     with Serving(course, recorded, attempts=1) as serving:
         serving.work_off(mark=False)
         work, its = serving.todo.pop()
-        marked = recorded.marked(its, work.submissions)
+        marked = recorded.marked(its, work.files)
         first, *others = marked.report.exercises
         failed = msgspec.structs.replace(first, status="grader_error", score=0.0, tests=[])
         report = msgspec.structs.replace(marked.report, status="grader_error", exercises=[failed, *others])
@@ -194,11 +194,11 @@ def test_a_hidden_test_that_fails_itself_still_counts_as_an_attempt(course, reco
 
 
 def test_the_end_of_an_idle_process_is_blamed_on_no_submission(tmp_path):
-    hand_in(tmp_path, "ada", notebook())
+    put_submission(tmp_path, "ada", notebook())
     work = assignment(UNIT, tmp_path, None, None)
     terms = {"device": "cpu", "settings": settings.load(), "markers": 1}
     with contextlib.ExitStack() as ending:
-        marking, (process,) = started_by(lambda: ending.enter_context(LocalGrading(work, work.hand_ins, **terms)))
+        marking, (process,) = started_by(lambda: ending.enter_context(LocalGrading(work, work.submissions, **terms)))
         marking.start()
         kill(process)
         assert [one.report.status for one in marking.graded()] == ["graded"]
@@ -276,13 +276,13 @@ def test_on_a_cluster_an_idle_process_ends_and_another_starts(dask_worker, monke
 
 def test_a_sandbox_lost_at_each_try_costs_only_its_submission():
     waits = "import time\ntime.sleep(3)\n\n" + catalogue.solutions(UNIT)["softmax"].source()
-    with GradingProcess("cpu") as marker:
-        assert marker.ready
+    with GradingProcess("cpu") as grading_process:
+        assert grading_process.ready
         over = threading.Event()
 
         def kill():
             while not over.wait(0.05):
-                for pid in children(marker.pid):
+                for pid in children(grading_process.pid):
                     below = children(pid)  # bwrap alone, killed before it is done, leaves them running
                     for lost in (*below, pid) if below else ():
                         with contextlib.suppress(ProcessLookupError):
@@ -291,10 +291,10 @@ def test_a_sandbox_lost_at_each_try_costs_only_its_submission():
         killing = threading.Thread(target=kill)
         killing.start()
         try:
-            report = marker.grade("a.ipynb", notebook(softmax=waits), UNIT)
+            report = grading_process.grade("a.ipynb", notebook(softmax=waits), UNIT)
         finally:
             over.set()
             killing.join()
         assert report.status == "grader_error"
         assert "The sandbox was lost while this notebook was graded" in report.message
-        assert marker.grade("b.ipynb", notebook(), UNIT).status == "graded"
+        assert grading_process.grade("b.ipynb", notebook(), UNIT).status == "graded"

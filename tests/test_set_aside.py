@@ -77,26 +77,26 @@ def pictures(report):
     return [cell for cell in report.cells if cell.status == "set_aside"]
 
 
-def test_released_pictures_are_set_aside_and_marks_are_whole(marker):
-    report = marker.grade("typed.ipynb", right_notebook())
+def test_released_pictures_are_set_aside_and_marks_are_whole(grading_process):
+    report = grading_process.grade("typed.ipynb", right_notebook())
     assert len(pictures(report)) == len(course.unit(UNIT).showing_cells) > 2
     assert (report.status, report.score) == ("graded", report.max_score)
 
 
-def test_a_picture_that_a_student_changed_is_run(marker):
+def test_a_picture_that_a_student_changed_is_run(grading_process):
     def change(cells):
         cell = next(cell for cell in cells if "plt.show()" in "".join(cell["source"]))
         cell["source"] = "".join(cell["source"]) + "\nprint('drawn by', type(fig).__name__)"
 
-    report = marker.grade("typed.ipynb", right_notebook(change))
+    report = grading_process.grade("typed.ipynb", right_notebook(change))
     assert len(pictures(report)) == len(course.unit(UNIT).showing_cells) - 1
     assert "drawn by Figure\n" in [cell.printed for cell in report.cells]
 
 
-def test_a_students_own_cell_finds_what_a_picture_defines(marker):
+def test_a_students_own_cell_finds_what_a_picture_defines(grading_process):
     def change(cells):
         cells.append({"cell_type": "code", "source": "print('drawn by', type(fig).__name__)", "metadata": {}})
 
-    report = marker.grade("typed.ipynb", right_notebook(change))
+    report = grading_process.grade("typed.ipynb", right_notebook(change))
     assert "drawn by Figure\n" in [cell.printed for cell in report.cells]
     assert (report.status, report.score) == ("graded", report.max_score)

@@ -6,23 +6,23 @@ from types import SimpleNamespace
 import msgspec
 
 from autograder import course
-from autograder.classroom.submissions import HandIn, Read
+from autograder.classroom.submissions import Read, Submission
 from autograder.cluster import cluster_run, worker
 from autograder.cluster.cluster_run import ClusterRun, WorkQueue
 from autograder.cluster.messages import Able, Done
 from autograder.course import content, settings
 from autograder.course.notebook_file import NotebookFile
-from autograder.report import without_marks
+from autograder.report import ungraded_report
 
 from .recorded_class import UNIT
 
 DEADLY = "eve"
-CLASS = [HandIn(student, "a.ipynb") for student in (DEADLY, "ada", "bo", "cy", "dan", "fay", "gus", "hal")]
+CLASS = [Submission(student, "a.ipynb") for student in (DEADLY, "ada", "bo", "cy", "dan", "fay", "gus", "hal")]
 AT_FIRST = [DEADLY, "ada", "bo", "cy"]
 
 
-def students(hand_ins):
-    return [one.student for one in hand_ins]
+def students(submissions):
+    return [one.student for one in submissions]
 
 
 def test_each_of_a_task_whose_worker_lost_is_marked_alone_and_who_kills_again_is_told():
@@ -72,7 +72,7 @@ class Connection:
         self.tasks.append([one.digest for one in submissions])
         if DEADLY in self.tasks[-1]:
             return b"nonsense"
-        reports = [without_marks(one.name, "damaged", "", self._able, submission=one.digest) for one in submissions]
+        reports = [ungraded_report(one.name, "damaged", "", self._able, submission=one.digest) for one in submissions]
         return msgspec.json.encode(Done(reports))
 
 
@@ -81,13 +81,13 @@ def test_whoever_provokes_answers_that_are_not_valid_costs_no_more_than_three_wo
     monkeypatch.setattr(cluster_run, "connected", lambda scheduler: nullcontext(connection))
     work = SimpleNamespace(
         unit=course.unit(UNIT), root=None,
-        submissions=SimpleNamespace(read=lambda hand_in: Read(NotebookFile(b"", hand_in.student), None)),
+        submissions=SimpleNamespace(read=lambda submission: Read(NotebookFile(b"", submission.student), None)),
     )  # fmt: skip
     scheduler = SimpleNamespace(is_safe=lambda address: True, text="a scheduler")
     said = []
     with ClusterRun(work, CLASS, device="cpu", settings=settings.load(), scheduler=scheduler, say=said.append) as run:
         assert run.start().isolation == "A"
-        marked = {its.hand_in.student: its.report for its in run.graded()}
+        marked = {its.submission.student: its.report for its in run.graded()}
     *said, _ = said
     assert marked.keys() == {one.student for one in CLASS}
     assert {who: its.status for who, its in marked.items() if its.status != "damaged"} == {DEADLY: "grader_error"}

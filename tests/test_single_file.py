@@ -35,7 +35,7 @@ def carrying(content, source=None):
     return nbformat.writes(notebook).encode()
 
 
-def test_both_forms_get_the_same_mark_whatever_stands_in_the_carried_cell(marker):
+def test_both_forms_get_the_same_mark_whatever_stands_in_the_carried_cell(grading_process):
     beside = solved(UNIT, **WRONG)
     forms = {
         "beside": beside,
@@ -43,7 +43,7 @@ def test_both_forms_get_the_same_mark_whatever_stands_in_the_carried_cell(marker
         "changed": carrying(beside, "import os\nos._exit(1)"),
         "cleaned": nbformat.writes(clean(parse(carrying(beside)), UNIT)).encode(),
     }
-    marks = {form: marker.grade(f"{form}.ipynb", content, UNIT) for form, content in forms.items()}
+    marks = {form: grading_process.grade(f"{form}.ipynb", content, UNIT) for form, content in forms.items()}
     right = marks["beside"]
     assert 0 < right.score < right.max_score
     for mark in marks.values():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from autograder import course
 from autograder.classroom.assignment import NothingToGrade, assignment
-from autograder.classroom.submissions import Submissions
+from autograder.classroom.submissions import SubmissionFiles
 from autograder.cli.console import printable
 from autograder.course.submitted_files import can_be_id
 from autograder.gradebook import roster
@@ -145,9 +145,9 @@ def test_a_hidden_file_is_named_where_there_is_no_other(tmp_path):
     folder = tmp_path / "submitted" / "ada" / UNIT
     (folder / f"{UNIT}.ipynb").rename(folder / f".{UNIT}.ipynb")
     (folder / ".DS_Store").write_bytes(b"")
-    hand_in = Submissions(tmp_path / "submitted", UNIT).hand_in("ada")
-    assert hand_in.notebook is None
-    assert hand_in.note == f"There is no notebook, only `.{UNIT}.ipynb`. Submit `{UNIT}.ipynb` itself."
+    submission = SubmissionFiles(tmp_path / "submitted", UNIT).submission("ada")
+    assert submission.notebook is None
+    assert submission.note == f"There is no notebook, only `.{UNIT}.ipynb`. Submit `{UNIT}.ipynb` itself."
 
 
 def test_thousands_of_odd_entries_are_soon_looked_at(tmp_path):
@@ -327,8 +327,8 @@ def test_json_and_terminal_get_no_control_characters(name):
     assert printable(name).plain.replace("\n", "").isprintable()
 
 
-def test_a_course_without_a_gradebook_takes_any_good_id(marker, tmp_path):
+def test_a_course_without_a_gradebook_takes_any_good_id(grading_process, tmp_path):
     assert course_directory(tmp_path).get_existing_timestamp(str(tmp_path / "a" / "b")) is None
     put(tmp_path, "ada")
-    result = RecordedClass(marker, {}, []).grade(tmp_path)
+    result = RecordedClass(grading_process, {}, []).grade(tmp_path)
     assert [row.student for row in result.rows] == ["ada"]

@@ -613,11 +613,11 @@ def scaled_dot_product_attention(queries, keys, values):
 """
 
 
-def test_the_check_reports_the_same_faulty_line_as_the_feedback(marker):
+def test_the_check_reports_the_same_faulty_line_as_the_feedback(grading_process):
     notebook = Notebook("self_attention")
     exec(cell(TOO_EVEN, 11), notebook.names)
     printed, _ = notebook.check("scaled_dot_product_attention")
-    report = marker.grade("typed.ipynb", alone("self_attention", scaled_dot_product_attention=TOO_EVEN))
+    report = grading_process.grade("typed.ipynb", alone("self_attention", scaled_dot_product_attention=TOO_EVEN))
     marked = report.exercise("scaled_dot_product_attention").whereabouts
     assert marked.lines == [4]
     assert marked.told in printed

@@ -217,7 +217,7 @@ def test_guesses_and_hints_are_answered_with_a_page(run_all):
     assert because in right
     assert "Not quite." in wrong
     shown = [one[f"hint-{number}"] for one in said for number in range(2)]
-    assert [sum(without_marks(hint) in page for hint in hints) for page in shown] == [1, 2, 3, 3, 3, 3]
+    assert [sum(ungraded_report(hint) in page for hint in hints) for page in shown] == [1, 2, 3, 3, 3, 3]
     assert ["There are no more." in page for page in shown] == [False] * 3 + [True] * 3
 
 
@@ -229,7 +229,7 @@ def said_in(outputs):
     return re.sub(r"<style>.*?</style>|<[^>]+>", "", display.data["text/html"], flags=re.S)
 
 
-def without_marks(text):
+def ungraded_report(text):
     return text.replace("`", "")
 
 

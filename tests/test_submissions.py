@@ -20,11 +20,11 @@ UNIT = "self_attention"
 
 
 @pytest.fixture
-def mark_one(marker):
+def mark_one(grading_process):
     """Grade one exercise of the unit with this answer."""
 
     def mark_one(exercise, code):
-        return marker.grade("typed.ipynb", alone(UNIT, **{exercise: code}), UNIT).exercise(exercise)
+        return grading_process.grade("typed.ipynb", alone(UNIT, **{exercise: code}), UNIT).exercise(exercise)
 
     return mark_one
 
@@ -38,15 +38,15 @@ def messages(exercise):
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_stub_notebook_scores_zero(marker, unit):
-    report = marker.grade(unit, read_at(RELEASE / unit / f"{unit}.ipynb").content)
+def test_stub_notebook_scores_zero(grading_process, unit):
+    report = grading_process.grade(unit, read_at(RELEASE / unit / f"{unit}.ipynb").content)
     assert (report.status, report.score, report.isolation) == ("graded", 0.0, "A")
     assert all(exercise.message.startswith(NOT_WRITTEN) for exercise in report.exercises)
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_source_notebook_scores_full(marker, unit):
-    report = marker.grade(unit, read_at(SOURCE / unit / f"{unit}.ipynb").content)
+def test_source_notebook_scores_full(grading_process, unit):
+    report = grading_process.grade(unit, read_at(SOURCE / unit / f"{unit}.ipynb").content)
     assert report.score == report.max_score == course.unit(unit).max_score
     assert set(statuses(report).values()) == {"passed"}
 
@@ -61,9 +61,9 @@ TRIVIAL_FUNCTIONS = {
 
 
 @pytest.mark.parametrize("body", TRIVIAL_FUNCTIONS.values(), ids=TRIVIAL_FUNCTIONS)
-def test_trivial_functions_score_zero(marker, body):
+def test_trivial_functions_score_zero(grading_process, body):
     answers = {name: f"def {name}(a, b):\n    {body}" for name in ("attention_scores", "scaled_softmax")}
-    report = marker.grade("typed.ipynb", alone(UNIT, **answers), UNIT)
+    report = grading_process.grade("typed.ipynb", alone(UNIT, **answers), UNIT)
     assert [report.exercise(name).score for name in answers] == [0, 0]
 
 
@@ -314,11 +314,11 @@ def test_a_vocabulary_of_other_things_than_numbers_is_a_mistake_and_not_our_faul
     assert mark_one("build_vocab", code).status == "failed"
 
 
-def test_a_cell_with_a_name_without_end_and_marks_of_its_own_stays_short(marker):
+def test_a_cell_with_a_name_without_end_and_marks_of_its_own_stays_short(grading_process):
     notebook = json.loads(filled_in(UNIT, {}))
     metadata = {"nbgrader": {"grade_id": "<b>" * 100_000}}
     notebook["cells"].append({"cell_type": "code", "id": "x", "metadata": metadata, "source": "1 / 0"})
-    report = marker.grade("named.ipynb", json.dumps(notebook).encode(), UNIT)
+    report = grading_process.grade("named.ipynb", json.dumps(notebook).encode(), UNIT)
     assert len(report.message) < 300
 
 
@@ -337,16 +337,16 @@ def test_an_error_claimed_before_anything_was_called_is_the_students():
 CAUSAL = "causal_attention"
 
 
-def mark_causal(marker, exercise, old, new, notebook=solved):
+def mark_causal(grading_process, exercise, old, new, notebook=solved):
     """Marks the unit's solutions, one of them changed; or, with `alone`, this and what it uses."""
     answer = catalogue.solutions(CAUSAL)[exercise].source()
     assert old in answer
-    return marker.grade("typed.ipynb", notebook(CAUSAL, **{exercise: answer.replace(old, new)}), CAUSAL)
+    return grading_process.grade("typed.ipynb", notebook(CAUSAL, **{exercise: answer.replace(old, new)}), CAUSAL)
 
 
-def test_a_root_taken_with_a_tensor_is_right_in_the_class_and_in_what_uses_it(marker):
+def test_a_root_taken_with_a_tensor_is_right_in_the_class_and_in_what_uses_it(grading_process):
     """In float64 it is as exact as float32, which shows only where the width is no square."""
-    report = mark_causal(marker, "CausalAttention", "d_k ** 0.5", "torch.sqrt(torch.tensor(d_k))")
+    report = mark_causal(grading_process, "CausalAttention", "d_k ** 0.5", "torch.sqrt(torch.tensor(d_k))")
     assert report.score == report.max_score
 
 
@@ -368,8 +368,8 @@ def test_a_root_taken_with_a_tensor_is_right_in_the_class_and_in_what_uses_it(ma
         ),
     ],
 )
-def test_a_sentence_names_the_cause(marker, exercise, old, new, words):
-    marked = mark_causal(marker, exercise, old, new, alone).exercise(exercise)
+def test_a_sentence_names_the_cause(grading_process, exercise, old, new, words):
+    marked = mark_causal(grading_process, exercise, old, new, alone).exercise(exercise)
     assert any(words in said for said in (marked.message, *(test.message for test in marked.tests)))
 
 
@@ -390,7 +390,7 @@ LARGE = {CAUSAL: "CausalAttention", "multi_head_attention": "MultiHeadAttention"
         if sampling.every or number == place % len(LARGE)
     ],
 )
-def test_dropout_that_spares_is_caught_in_the_large_classes(marker, unit, exercise, kept):
+def test_dropout_that_spares_is_caught_in_the_large_classes(grading_process, unit, exercise, kept):
     """Each in one of them; `pytest --every` tries each in both."""
     right = catalogue.solutions(unit)[exercise].source()
     drop = f"""class Sparing(nn.Dropout):
@@ -404,17 +404,19 @@ def test_dropout_that_spares_is_caught_in_the_large_classes(marker, unit, exerci
     answer = drop + right.replace("nn.Dropout(dropout)", "Sparing(dropout)")
     failed = [
         test
-        for test in marker.grade("typed.ipynb", alone(unit, **{exercise: answer}), unit).exercise(exercise).tests
+        for test in grading_process.grade("typed.ipynb", alone(unit, **{exercise: answer}), unit)
+        .exercise(exercise)
+        .tests
         if test.outcome == "failed"
     ]
     assert [test.name for test in failed] == ["test_dropout_in_training"]
-    assert "Is a place spared, or a number of places counted out?" in failed[0].message
+    assert "Does your code protect some positions, or drop a fixed number?" in failed[0].message
 
 
-def test_an_exercise_that_uses_a_wrong_one_gets_no_diagnosis(marker):
+def test_an_exercise_that_uses_a_wrong_one_gets_no_diagnosis(grading_process):
     """Dropout is forgotten in CausalAttention; the wrapper passes on what it gets."""
     report = mark_causal(
-        marker,
+        grading_process,
         "CausalAttention",
         "self.dropout(torch.softmax(scores / d_k ** 0.5, dim=-1))",
         "torch.softmax(scores / d_k ** 0.5, dim=-1)",

@@ -45,8 +45,8 @@ IN_PLACE = {
 }
 
 
-def marked(marker, unit, **answers):
-    return marker.grade("typed.ipynb", alone(unit, **answers), unit)
+def marked(grading_process, unit, **answers):
+    return grading_process.grade("typed.ipynb", alone(unit, **answers), unit)
 
 
 def solution(unit, exercise):
@@ -54,11 +54,11 @@ def solution(unit, exercise):
 
 
 @pytest.mark.parametrize(("where", "code"), IN_PLACE.items(), ids=[name for _, name in IN_PLACE])
-def test_writing_into_float64_inputs_is_seen(marker, where, code):
+def test_writing_into_float64_inputs_is_seen(grading_process, where, code):
     unit, exercise = where
     failed = [
         test.name
-        for test in marked(marker, unit, **{exercise: IMPORTS + code}).exercise(exercise).tests
+        for test in marked(grading_process, unit, **{exercise: IMPORTS + code}).exercise(exercise).tests
         if test.outcome == "failed" and "writes into" in test.message
     ]
     assert failed, exercise
@@ -68,7 +68,7 @@ KEPT = {"always": "True", "in evaluation": "not self.training"}
 
 
 @pytest.mark.parametrize(("unit", "exercise", "when"), sampling.in_turn(EACH, KEPT))
-def test_a_result_kept_for_the_next_sequence_is_seen(marker, unit, exercise, when):
+def test_a_result_kept_for_the_next_sequence_is_seen(grading_process, unit, exercise, when):
     """A result is kept for later sequences of the same shape."""
     keeping = f"""
 
@@ -79,22 +79,22 @@ class {exercise}({exercise}):
             self.mode, self.kept = mode, super().forward(x)
         return self.kept
 """
-    report = marked(marker, unit, **{exercise: solution(unit, exercise) + keeping})
+    report = marked(grading_process, unit, **{exercise: solution(unit, exercise) + keeping})
     assert report.exercise(exercise).score < report.exercise(exercise).max_score
 
 
 @pytest.mark.parametrize(
     "exercise", ["MultiHeadAttention", "OptimizedMultiHeadAttention", "EfficientMultiHeadAttention"]
 )
-def test_the_number_of_heads_may_have_another_name(marker, exercise):
+def test_the_number_of_heads_may_have_another_name(grading_process, exercise):
     code = solution(HEADS, exercise)
     code = code.replace("num_heads", "heads")
-    exercise = marked(marker, HEADS, **{exercise: code}).exercise(exercise)
+    exercise = marked(grading_process, HEADS, **{exercise: code}).exercise(exercise)
     assert (exercise.status, exercise.score) == ("passed", exercise.max_score), exercise
 
 
 @pytest.mark.parametrize(("exercise", "unit"), [("CausalAttention", CAUSAL), ("MultiHeadAttention", HEADS)])
-def test_a_mask_of_a_fixed_size_is_seen(marker, exercise, unit):
+def test_a_mask_of_a_fixed_size_is_seen(grading_process, exercise, unit):
     short = f"""
 
 class {exercise}({exercise}):
@@ -103,16 +103,16 @@ class {exercise}({exercise}):
             raise ValueError("longer than the mask")
         return super().forward(x)
 """
-    report = marked(marker, unit, **{exercise: solution(unit, exercise) + short})
+    report = marked(grading_process, unit, **{exercise: solution(unit, exercise) + short})
     assert report.exercise(exercise).status == "failed"
 
 
 @pytest.mark.parametrize("share", ["0.1", "0.2", "0.05", "p / 2", "0.9"])
-def test_a_share_is_called_half_only_where_it_is(marker, share):
+def test_a_share_is_called_half_only_where_it_is(grading_process, share):
     code = (
         f"{IMPORTS}def attention_dropout(weights, p, training=True):\n    return F.dropout(weights, {share}, training)"
     )
-    exercise = marked(marker, CAUSAL, attention_dropout=code).exercise("attention_dropout")
+    exercise = marked(grading_process, CAUSAL, attention_dropout=code).exercise("attention_dropout")
     assert exercise.status == "failed"
     assert "Half" not in (exercise.diagnosis.sentence if exercise.diagnosis else "")
 
@@ -126,7 +126,7 @@ def test_what_is_used_is_read_from_a_cell_with_magics():
     assert "CausalAttention" in CodeCell("a", "%%time\n!ls\nx = CausalAttention(1)\n", "A").names
 
 
-def test_an_abstract_method_of_ones_own_is_no_stub(marker):
+def test_an_abstract_method_of_ones_own_is_no_stub(grading_process):
     code = f"""{IMPORTS}
 class Scorer:
     def score(self, q, k):
@@ -139,7 +139,7 @@ class Dot(Scorer):
 def simple_self_attention(inputs):
     return torch.softmax(Dot().score(inputs, inputs), -1) @ inputs
 """
-    exercise = marked(marker, DOT, simple_self_attention=code).exercise("simple_self_attention")
+    exercise = marked(grading_process, DOT, simple_self_attention=code).exercise("simple_self_attention")
     said = " ".join([exercise.message, *(test.message for test in exercise.tests)])
     assert "Nothing is written" not in said
     assert "Raised NotImplementedError: `Scorer.score` raises it itself (line 7 of the cell" in said
@@ -159,13 +159,13 @@ class Dropped(nn.Module):
 
 
 @pytest.mark.parametrize("name", [name for name in CLASSES if "SelfAttention" not in name])
-def test_dropout_follows_the_device(marker, name):
+def test_dropout_follows_the_device(grading_process, name):
     """A mask that is drawn where there is dropout, and only there, is on the inputs' device too."""
     code = solution(CLASSES[name], name if name != "MultiHeadAttentionWrapper" else "CausalAttention")
     code = DRAWN_ON_THE_CPU + code.replace("nn.Dropout(", "Dropped(")
     exercise = "CausalAttention" if name == "MultiHeadAttentionWrapper" else name
     answers = {name: solution(CLASSES[name], name), exercise: IMPORTS + code}
-    tests = marked(marker, CLASSES[name], **answers).exercise(name).tests
+    tests = marked(grading_process, CLASSES[name], **answers).exercise(name).tests
     assert [test.name for test in tests if test.outcome == "failed"] == ["test_follows_device"]
 
 
@@ -177,7 +177,7 @@ IN_EVALUATION = {
 
 
 @pytest.mark.parametrize(("unit", "name", "mistake"), sampling.in_turn(EACH, IN_EVALUATION))
-def test_what_is_wrong_in_evaluation_alone_is_seen(marker, unit, name, mistake):
+def test_what_is_wrong_in_evaluation_alone_is_seen(grading_process, unit, name, mistake):
     code = solution(unit, name).replace(f"class {name}(", f"class Own{name}(")
     code += f"""
 
@@ -188,7 +188,7 @@ class {name}(Own{name}):
             {mistake}
         return result
 """
-    exercise = marked(marker, unit, **{name: IMPORTS + code}).exercise(name)
+    exercise = marked(grading_process, unit, **{name: IMPORTS + code}).exercise(name)
     assert exercise.score < exercise.max_score
 
 
@@ -205,21 +205,21 @@ class Dropped(nn.Dropout):
 
 
 @pytest.mark.parametrize("name", [name for name, unit in CLASSES.items() if unit == HEADS])
-def test_draws_that_come_back_are_seen(marker, name):
+def test_draws_that_come_back_are_seen(grading_process, name):
     code = TWO_DRAWS + solution(HEADS, name).replace("nn.Dropout(", "Dropped(")
-    exercise = marked(marker, HEADS, **{name: IMPORTS + code}).exercise(name)
+    exercise = marked(grading_process, HEADS, **{name: IMPORTS + code}).exercise(name)
     assert "test_each_call_drops_anew" in [test.name for test in exercise.tests if test.outcome == "failed"]
 
 
-def test_a_mistake_that_draws_is_diagnosed_in_a_notebook(marker):
+def test_a_mistake_that_draws_is_diagnosed_in_a_notebook(grading_process):
     """The catalogue's answer runs in one process with the reference, which draws too."""
     unit, mistake = "tiny_language_model", "softmax_twice"
     code = catalogue.misconceptions(unit)[mistake].source()
-    exercise = marked(marker, unit, sample_next=IMPORTS + code).exercise("sample_next")
+    exercise = marked(grading_process, unit, sample_next=IMPORTS + code).exercise("sample_next")
     assert exercise.diagnosis.names == mistake
 
 
-def test_an_unknown_word_that_is_not_the_last_is_missed(marker):
+def test_an_unknown_word_that_is_not_the_last_is_missed(grading_process):
     code = """import torch
 def encode(sentence, vocab):
     words = sentence.replace(",", "").split()
@@ -227,14 +227,14 @@ def encode(sentence, vocab):
         raise KeyError(words[-1])
     return torch.tensor([vocab[word] for word in words if word in vocab])
 """
-    exercise = marked(marker, SELF, encode=code).exercise("encode")
+    exercise = marked(grading_process, SELF, encode=code).exercise("encode")
     assert exercise.score < exercise.max_score
 
 
-def test_numbers_of_words_are_whole(marker):
+def test_numbers_of_words_are_whole(grading_process):
     code = """def build_vocab(sentence):
     return {word: float(i) for i, word in enumerate(sorted(set(sentence.replace(",", "").split())))}
 """
-    exercise = marked(marker, SELF, build_vocab=code).exercise("build_vocab")
+    exercise = marked(grading_process, SELF, build_vocab=code).exercise("build_vocab")
     assert all(test.outcome == "failed" for test in exercise.tests)
     assert exercise.score == exercise.max_score / 2, "for float(i) is i in another form"

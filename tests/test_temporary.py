@@ -105,12 +105,12 @@ def test_what_others_put_there_stays(place):
 @pytest.mark.parametrize("level", ["A", "B", "none"])
 def test_a_grader_that_is_killed_takes_its_sandbox_with_it_and_leaves_nothing_for_long(level, place):
     settings = Settings(Isolation(level, trust_submissions=level == "none"), load().limits, check=CHECK)
-    with GradingProcess("cpu", settings) as marker:
-        assert marker.ready.isolation == level
-        sandbox = below(marker.pid)
+    with GradingProcess("cpu", settings) as grading_process:
+        assert grading_process.ready.isolation == level
+        sandbox = below(grading_process.pid)
         assert sandbox
         assert list(place.iterdir())
-        os.kill(marker.pid, signal.SIGKILL)
+        os.kill(grading_process.pid, signal.SIGKILL)
     wait_until(lambda: not any(map(runs, sandbox)))
     next_run = launch("B", load().limits, cuda=False).confined
     assert list(place.iterdir()) == [next_run.folder]

@@ -56,7 +56,7 @@ def kept(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def marker(kept):
+def grading_process(kept):
     """A marking process of that class."""
     with GradingProcess("cpu", class_folder=kept) as process:
         yield process
@@ -108,8 +108,8 @@ def test_it_is_released_with_its_id_and_metadata_and_says_that_marking_leaves_it
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_an_endless_loop_in_it_costs_nothing(marker, solved, change):
-    right, report = (marker.grade("typed.ipynb", content, UNIT) for content in (solved(), solved(change)))
+def test_an_endless_loop_in_it_costs_nothing(grading_process, solved, change):
+    right, report = (grading_process.grade("typed.ipynb", content, UNIT) for content in (solved(), solved(change)))
     assert (right.status, right.score, right.message) == ("graded", right.max_score, "")
     assert (report.status, report.exercises, report.cells) == (right.status, right.exercises, right.cells)
     assert "long_run" not in [cell.cell for cell in report.cells]
@@ -135,26 +135,26 @@ def test_cells_without_ids_are_no_training_cells_where_a_program_dropped_the_ids
     assert code_cells(parse(solved(without_ids)), without) == code_cells(parse(solved()), unit)
 
 
-def test_what_shows_what_it_made_costs_no_mark(marker, solved):
+def test_what_shows_what_it_made_costs_no_mark(grading_process, solved):
     """A student's own cell that uses its names fails, as each cell does that fails; the answers keep their points."""
 
     def use(cells):
         (shows,) = [cell for cell in cells.values() if "the last loss" in "".join(cell["source"])]
         shows["source"] = "print('mine:', losses[-1])"
 
-    report = marker.grade("typed.ipynb", solved(use), UNIT)
+    report = grading_process.grade("typed.ipynb", solved(use), UNIT)
     assert report.score == report.max_score
     assert [cell.status for cell in report.cells if "losses" in cell.message] == ["failed"]
 
 
-def test_an_answer_does_not_hide_behind_the_metadata(marker, kept, solved):
+def test_an_answer_does_not_hide_behind_the_metadata(grading_process, kept, solved):
     def hide(cells):
         cells["softmax"]["metadata"].update(TRAINING)
         cells["test_softmax"]["metadata"].update(TRAINING)
         cells["setup"]["metadata"].update(TRAINING)
         cells["softmax"]["source"] = "def softmax(scores, dim=-1):\n    return torch.softmax(scores, dim)"
 
-    report = marker.grade("typed.ipynb", solved(hide), UNIT)
+    report = grading_process.grade("typed.ipynb", solved(hide), UNIT)
     assert [one.status for one in report.exercises if one.name == "softmax"] == ["forbidden"]
     assert [cell.status for cell in report.cells if cell.cell in ("setup", "softmax")] == ["ran", "ran"]
     names = [cell.name for cell in code_cells(parse(solved(hide)), course.unit(UNIT, kept))]

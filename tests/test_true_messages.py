@@ -22,11 +22,11 @@ NO_ANSWER = "Nobody can type input during grading"
 
 
 @pytest.fixture
-def message(marker):
+def message(grading_process):
     """The message on an exercise."""
 
     def message(content, exercise="scaled_softmax"):
-        return marker.grade("said.ipynb", content, UNIT).exercise(exercise).message
+        return grading_process.grade("said.ipynb", content, UNIT).exercise(exercise).message
 
     return message
 
@@ -63,11 +63,11 @@ def test_a_deleted_cell_is_asked_about_and_a_text_cell_is_said(message):
     )
 
 
-def test_what_is_missing_is_named_and_not_what_needs_it(marker):
+def test_what_is_missing_is_named_and_not_what_needs_it(grading_process):
     """Every hidden test of `copy_weights` builds the two classes."""
     classes = {name: catalogue.solutions(UNIT)[name].source() for name in ("SelfAttention_v2", "copy_weights")}
     content = typed.edited(typed.alone(UNIT, **classes), SelfAttention_v1="# later")
-    exercise = marker.grade("no_class.ipynb", content, UNIT).exercise("copy_weights")
+    exercise = grading_process.grade("no_class.ipynb", content, UNIT).exercise("copy_weights")
     said = [exercise.message, *(test.message for test in exercise.tests)]
     assert not [words for words in said if "`copy_weights` is not defined" in words]
     assert [words for words in said if "SelfAttention_v1" in words]
@@ -93,9 +93,9 @@ def test_the_same_line_of_two_cells_is_told_apart(message):
 
 
 @pytest.mark.parametrize("after", ["setup", ""])
-def test_an_untouched_stub_beside_an_answer_does_not_count(marker, after):
+def test_an_untouched_stub_beside_an_answer_does_not_count(grading_process, after):
     content = typed.with_cells(typed.edited(RIGHT, scaled_softmax=STUB), ANSWER, after=after)
-    assert marker.grade("beside.ipynb", content, UNIT).exercise("scaled_softmax").status == "passed"
+    assert grading_process.grade("beside.ipynb", content, UNIT).exercise("scaled_softmax").status == "passed"
 
 
 BREAKPOINTS = {
@@ -108,12 +108,12 @@ BREAKPOINTS = {
 }
 
 
-def test_breakpoints_are_ignored_and_the_cells_are_named(marker):
+def test_breakpoints_are_ignored_and_the_cells_are_named(grading_process):
     """In an answer and in cells of a student's own; `%debug` after an error, too."""
     lines = "".join(f"    {line}\n" for line in BREAKPOINTS.values())
     content = typed.edited(RIGHT, scaled_softmax=f"{HEAD}\n{lines}{BODY}", setup=lambda text: f"{text}\nbreakpoint()")
     content = typed.with_cells(content, "1 / 0", "%debug", *BREAKPOINTS.values(), "# breakpoint()")
-    report = marker.grade("debugged.ipynb", content, UNIT)
+    report = grading_process.grade("debugged.ipynb", content, UNIT)
     assert report.exercise("scaled_softmax").status == "passed"
     assert "Grading ignores breakpoints: there is one in the cells `setup (added lines)`, `sc" in report.message
     assert [cell.message.split(" (")[0] for cell in report.cells if cell.troubled] == [
@@ -121,9 +121,9 @@ def test_breakpoints_are_ignored_and_the_cells_are_named(marker):
     ]
 
 
-def test_a_cell_below_a_debugging_magic_runs(marker):
+def test_a_cell_below_a_debugging_magic_runs(grading_process):
     content = typed.edited(RIGHT, scaled_softmax=f"%%debug\n{ANSWER}")
-    assert marker.grade("debugged.ipynb", content, UNIT).exercise("scaled_softmax").status == "passed"
+    assert grading_process.grade("debugged.ipynb", content, UNIT).exercise("scaled_softmax").status == "passed"
 
 
 CANNOT = {

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from autograder import course
 from autograder.cli.class_results import class_table
 
-from .recorded_class import NOT_GRADED_TOO, UNIT, everything, feedback_page, hand_in, notebook, opened_gradebook
+from .recorded_class import NOT_GRADED_TOO, UNIT, everything, feedback_page, notebook, opened_gradebook, put_submission
 
 FULL = course.unit(UNIT).max_score
 IN_TIME = "2026-01-02 03:04:05 UTC"
@@ -25,9 +25,9 @@ IN_TIME = "2026-01-02 03:04:05 UTC"
 def once(recorded, tmp_path_factory):
     """A course graded once."""
     root = tmp_path_factory.mktemp("once") / "course"
-    hand_in(root, "ada", notebook(), IN_TIME)
-    hand_in(root, "bo", notebook(softmax="def softmax(scores): return scores"))
-    hand_in(root, "cy", b"no notebook")
+    put_submission(root, "ada", notebook(), IN_TIME)
+    put_submission(root, "bo", notebook(softmax="def softmax(scores): return scores"))
+    put_submission(root, "cy", b"no notebook")
     recorded.grade(root)
     assert recorded.asked == ["ada", "bo", "cy"]
     return root
@@ -93,8 +93,8 @@ def comment(root, student):
 
 
 CHANGES = {
-    "another-notebook": lambda root, student: hand_in(root, student, notebook(why_softmax="Changed."), IN_TIME),
-    "another-time": lambda root, student: hand_in(root, student, notebook(), "2026-01-02 03:04:06 UTC"),
+    "another-notebook": lambda root, student: put_submission(root, student, notebook(why_softmax="Changed."), IN_TIME),
+    "another-time": lambda root, student: put_submission(root, student, notebook(), "2026-01-02 03:04:06 UTC"),
     "no-report": lambda root, student: report_of(root, student).unlink(),
     "no-notebook": lambda root, student: notebook_of(root, student).unlink(),
     "another-score": change_the_score,
@@ -112,7 +112,7 @@ def test_changed_submissions_and_records_are_graded_again(recorded, tmp_path):
     """Each student is called after what changes; of the last one nothing does."""
     students = sorted(["the-same", *CHANGES])
     for student in students:
-        hand_in(tmp_path, student, notebook(), IN_TIME)
+        put_submission(tmp_path, student, notebook(), IN_TIME)
     recorded.grade(tmp_path)
     assert recorded.asked == students
     for student, change in CHANGES.items():
@@ -144,9 +144,9 @@ def test_the_gradebook_records_the_conditions_of_a_grade(root, recorded):
 
 def test_a_grader_error_is_no_zero_and_is_graded_again(root, recorded):
     """A failing hidden test is no failing student: no score, and a person has to look."""
-    hand_in(root, "bo", notebook(why_softmax="Changed."))
-    bo = next(found for found in recorded.known.values() if found.hand_in.student == "bo")
-    key = bo.hand_in, sha256(notebook(why_softmax="Changed.")).hexdigest()
+    put_submission(root, "bo", notebook(why_softmax="Changed."))
+    bo = next(found for found in recorded.known.values() if found.submission.student == "bo")
+    key = bo.submission, sha256(notebook(why_softmax="Changed.")).hexdigest()
     exercises = [
         msgspec.structs.replace(e, status="grader_error", score=0.0) if e.name == "softmax" else e
         for e in bo.report.exercises
@@ -181,7 +181,7 @@ def test_a_file_instead_of_a_folder_affects_only_its_student(root, recorded):
     (root / "autograded" / "ada").write_text("in the way")
     shutil.rmtree(root / "feedback" / "cy")
     (root / "feedback" / "cy").write_text("in the way")
-    hand_in(root, "bo", notebook(why_softmax="Changed."))
+    put_submission(root, "bo", notebook(why_softmax="Changed."))
     problems = {row.student: row.problem for row in recorded.grade(root).rows}
     assert recorded.asked == ["ada", "bo", "cy"]
     assert "Is something else at the path of the student's folder" in problems["ada"]
@@ -246,7 +246,7 @@ def test_late_students_are_reported(root, recorded):
         opened.db.commit()
     result = recorded.grade(root)
     assert recorded.asked == []
-    assert {student: mark.late for student, mark in result.marks.marks.items() if mark.late} == {
+    assert {student: mark.late for student, mark in result.grades.grades.items() if mark.late} == {
         "ada": timedelta(hours=10, minutes=4, seconds=5)
     }
     console = Console(record=True, width=120, file=io.StringIO())
@@ -257,15 +257,15 @@ def test_late_students_are_reported(root, recorded):
 
 
 def test_answers_that_wait_for_a_person_are_counted(root, recorded):
-    assert recorded.grade(root).marks.waiting == 0
+    assert recorded.grade(root).grades.waiting == 0
     for student in ("ada", "bo"):
-        hand_in(root, student, notebook(why_softmax="Because."))
-    assert recorded.grade(root).marks.waiting == 2
+        put_submission(root, student, notebook(why_softmax="Because."))
+    assert recorded.grade(root).grades.waiting == 2
     with opened_gradebook(root) as opened:
         question = opened.find_grade("why_softmax", UNIT, UNIT, "ada")
         question.manual_score, question.needs_manual_grade = 1.5, False
         opened.db.commit()
-    assert recorded.grade(root).marks.waiting == 1
+    assert recorded.grade(root).grades.waiting == 1
 
 
 def test_a_notebook_that_came_beside_one_that_is_left_alone_is_named(root, recorded):

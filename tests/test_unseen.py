@@ -26,14 +26,14 @@ TRIED = [
 ]
 
 
-def marked(marker, one: Unseen):
+def marked(grading_process, one: Unseen):
     notebook = alone(one.unit, **{one.answer.exercise: one.answer.source()})
-    return marker.grade("unseen.ipynb", notebook, one.unit).exercise(one.answer.exercise)
+    return grading_process.grade("unseen.ipynb", notebook, one.unit).exercise(one.answer.exercise)
 
 
 @pytest.mark.parametrize("one", TRIED, ids=lambda one: one.answer.name)
-def test_answer_from_outside_of_the_catalogue(marker, one):
-    report = marked(marker, one)
+def test_answer_from_outside_of_the_catalogue(grading_process, one):
+    report = marked(grading_process, one)
     told = names(report.diagnosis)
     if not one.wrong:
         assert (report.status, report.score, told) == ("passed", report.max_score, set())

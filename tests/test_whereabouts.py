@@ -105,10 +105,10 @@ def test_of_words_it_is_said_that_they_are_no_tensor(told):
     assert "It returns no tensor; one tensor is asked for." in found.told
 
 
-def test_a_mistake_in_what_it_uses_is_told_there_alone(marker):
+def test_a_mistake_in_what_it_uses_is_told_there_alone(grading_process):
     right = {name: solution.source() for name, solution in catalogue.solutions("causal_attention").items()}
     wrong = {**right, "CausalAttention": right["CausalAttention"].replace(" ** 0.5", "")}
-    marked = marker.grade("typed.ipynb", filled_in("causal_attention", wrong))
+    marked = grading_process.grade("typed.ipynb", filled_in("causal_attention", wrong))
     assert marked.exercise("CausalAttention").whereabouts is not None
     assert marked.exercise("MultiHeadAttentionWrapper").status == "failed"
     assert marked.exercise("MultiHeadAttentionWrapper").whereabouts is None
@@ -196,7 +196,7 @@ _forge()
 """
 
 
-def test_a_forged_run_holds_nobody_up(marker):
+def test_a_forged_run_holds_nobody_up(grading_process):
     """Hundreds of views, each of many before it: to follow every way through them would take years."""
 
     def late(number, frame):
@@ -206,7 +206,7 @@ def test_a_forged_run_holds_nobody_up(marker):
     signal.alarm(120)
     try:
         code = ENDLESS.replace("CELL", f"{CELL_PREFIX}attention_scores")
-        report = marker.grade("x.ipynb", alone("self_attention", attention_scores=code), "self_attention")
+        report = grading_process.grade("x.ipynb", alone("self_attention", attention_scores=code), "self_attention")
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)

@@ -14,5 +14,5 @@ def test_the_page_has_examples_of_every_way():
 
 
 @pytest.mark.parametrize(("exercise", "unit", "code", "said"), EXAMPLES, ids=lambda one: one.split("\n")[0][:30])
-def test_grading_says_what_the_page_says(marker, exercise, unit, code, said):
-    assert graded(marker, exercise, unit, code) == said
+def test_grading_says_what_the_page_says(grading_process, exercise, unit, code, said):
+    assert graded(grading_process, exercise, unit, code) == said

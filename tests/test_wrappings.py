@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from autograder import course
-from autograder.classroom.submissions import Submissions
+from autograder.classroom.submissions import SubmissionFiles
 from autograder.course import notebook
 from autograder.course.cells import CARRIED
 from autograder.course.notebook_file import read_at
@@ -57,9 +57,9 @@ def submitted(tmp_path, files):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         os.utime(path, (1e9 + number, 1e9 + number))
-    submissions = Submissions(tmp_path, UNIT)
-    hand_in = submissions.hand_in("ada")
-    return submissions, hand_in
+    submissions = SubmissionFiles(tmp_path, UNIT)
+    submission = submissions.submission("ada")
+    return submissions, submission
 
 
 def cells_of(content):
@@ -110,26 +110,28 @@ FOUND = {
 
 @pytest.mark.parametrize("files", FOUND.values(), ids=list(FOUND))
 def test_a_submission_is_found_in_its_wrapping(tmp_path, files):
-    submissions, hand_in = submitted(tmp_path, files)
-    read = submissions.read(hand_in)
+    submissions, submission = submitted(tmp_path, files)
+    read = submissions.read(submission)
     assert cells_of(read.file.content) == cells_of(SOLVED)
     assert read.file.digest
-    assert submissions.digest(hand_in) == (read.file.digest, None)
-    if hand_in.notebook != NAME:
-        shown = notebook.printable(hand_in.notebook)
-        assert hand_in.note.startswith(f"`{shown}` was graded; the notebook should be called `{NAME}`.")
-    seen = FileFingerprint.of(tmp_path / "ada" / UNIT, hand_in.notebook)
+    assert submissions.digest(submission) == (read.file.digest, None)
+    if submission.notebook != NAME:
+        shown = notebook.printable(submission.notebook)
+        assert submission.note.startswith(f"`{shown}` was graded; the notebook should be called `{NAME}`.")
+    seen = FileFingerprint.of(tmp_path / "ada" / UNIT, submission.notebook)
     assert None not in seen[:3]
 
 
 def test_of_two_the_other_is_named(tmp_path):
-    _, hand_in = submitted(tmp_path, {NAME: SOLVED, "old.ipynb": OLDER, "w.zip": packed_as({NAME: STUB}), "n.txt": b""})
-    assert (hand_in.notebook, hand_in.note) == (NAME, f"{NOT_GRADED_TOO}`old.ipynb`, `w.zip`.")
+    _, submission = submitted(
+        tmp_path, {NAME: SOLVED, "old.ipynb": OLDER, "w.zip": packed_as({NAME: STUB}), "n.txt": b""}
+    )
+    assert (submission.notebook, submission.note) == (NAME, f"{NOT_GRADED_TOO}`old.ipynb`, `w.zip`.")
 
 
 def test_a_stub_counts_where_nothing_else_does(tmp_path):
-    _, hand_in = submitted(tmp_path, {NAME: STUB, "b.ipynb": STUB})
-    assert hand_in.notebook == NAME
+    _, submission = submitted(tmp_path, {NAME: STUB, "b.ipynb": STUB})
+    assert submission.notebook == NAME
 
 
 NOTHING = {
@@ -147,24 +149,24 @@ NOTHING = {
 
 @pytest.mark.parametrize(("files", "said"), NOTHING.values(), ids=list(NOTHING))
 def test_what_was_found_instead_is_said(tmp_path, files, said):
-    _, hand_in = submitted(tmp_path, files)
-    assert hand_in.notebook is None
-    assert said in hand_in.note
+    _, submission = submitted(tmp_path, files)
+    assert submission.notebook is None
+    assert said in submission.note
 
 
 def test_what_is_in_the_students_folder_is_said(tmp_path):
     (tmp_path / "ada" / "self_attention").mkdir(parents=True)
     (tmp_path / "ada" / NAME).write_bytes(SOLVED)
-    note = Submissions(tmp_path, UNIT).hand_in("ada").note
+    note = SubmissionFiles(tmp_path, UNIT).submission("ada").note
     assert note == f"Nothing was submitted. Expected: `{UNIT}/{NAME}`. Found only: `{NAME}`."
-    assert Submissions(tmp_path, UNIT).hand_in("bob").note == "Nothing was submitted."
+    assert SubmissionFiles(tmp_path, UNIT).submission("bob").note == "Nothing was submitted."
 
 
 @pytest.mark.parametrize("name", ["../b.ipynb", "/etc/b.ipynb", "a/../../b.ipynb", "./b.ipynb", "a/./b.ipynb"])
 def test_no_path_in_a_zip_leads_anywhere(tmp_path, name):
     (tmp_path / "b.ipynb").write_bytes(SOLVED)
-    _, hand_in = submitted(tmp_path, {"work.zip": packed_as({name: SOLVED})})
-    assert hand_in.notebook is None
+    _, submission = submitted(tmp_path, {"work.zip": packed_as({name: SOLVED})})
+    assert submission.notebook is None
 
 
 def test_no_link_is_followed(tmp_path):
@@ -177,7 +179,7 @@ def test_no_link_is_followed(tmp_path):
     (folder / "work").symlink_to(tmp_path / "secret")
     (folder / "work.zip").write_bytes(packed_as({link: str(tmp_path / "secret" / NAME).encode()}))
     (folder / "linked.zip").symlink_to(tmp_path / "secret")
-    assert Submissions(tmp_path, UNIT).hand_in("ada").notebook is None
+    assert SubmissionFiles(tmp_path, UNIT).submission("ada").notebook is None
 
 
 def with_claimed_size(content, size):
@@ -213,9 +215,9 @@ HOSTILE = {
 @pytest.mark.parametrize("files", HOSTILE.values(), ids=list(HOSTILE))
 def test_no_wrapping_takes_long(tmp_path, files):
     before = resource.getrusage(resource.RUSAGE_SELF)
-    submissions, hand_in = submitted(tmp_path, files)
-    if hand_in.notebook is not None:
-        assert isinstance(submissions.read(hand_in).file.content, notebook.UnreadableNotebook | bytes)
+    submissions, submission = submitted(tmp_path, files)
+    if submission.notebook is not None:
+        assert isinstance(submissions.read(submission).file.content, notebook.UnreadableNotebook | bytes)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before.ru_utime < 20
 
 
@@ -229,8 +231,8 @@ def test_no_damage_to_a_zip_raises_anything(tmp_path):
         for _ in range(rng.randint(1, 8)):
             content[-rng.randint(1, rng.choice([250, len(content)]))] = rng.choice([0, 1, 80, 255, rng.randrange(256)])
         (folder / (NAME if number % 2 else "a.zip")).write_bytes(content)
-        submissions = Submissions(tmp_path, UNIT)
-        submission = submissions.hand_in("ada")
+        submissions = SubmissionFiles(tmp_path, UNIT)
+        submission = submissions.submission("ada")
         if submission.notebook:
             submissions.read(submission)
 
@@ -239,8 +241,8 @@ def test_a_file_without_a_name_in_a_zip_is_passed_over(tmp_path):
     content = packed_as({"x": b"", NAME: SOLVED})
     at = content.index(b"PK\x01\x02")
     content = content[: at + 28] + b"\0\0\1\0" + content[at + 32 :]  # its name becomes a note
-    _, hand_in = submitted(tmp_path, {"a.zip": content})
-    assert hand_in.notebook == f"a.zip/{NAME}"
+    _, submission = submitted(tmp_path, {"a.zip": content})
+    assert submission.notebook == f"a.zip/{NAME}"
 
 
 def test_a_zip_is_marked_as_a_file_of_its_own(tmp_path):
@@ -254,16 +256,16 @@ def test_a_zip_is_marked_as_a_file_of_its_own(tmp_path):
 
 def test_descriptors_are_given_back(tmp_path):
     before = len(list(Path("/proc/self/fd").iterdir()))
-    submissions, hand_in = submitted(tmp_path, {"a.zip": nested(2), "b/c.zip": packed_as({"x.py": b""})})
-    submissions.read(hand_in)
+    submissions, submission = submitted(tmp_path, {"a.zip": nested(2), "b/c.zip": packed_as({"x.py": b""})})
+    submissions.read(submission)
     del submissions
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_a_zip_is_graded(marker, tmp_path):
-    submissions, hand_in = submitted(tmp_path, {"work.zip": nested(1)})
-    report = marker.grade("ada", submissions.read(hand_in).file.content, UNIT, note=hand_in.note)
-    assert (report.score, report.message) == (course.unit(UNIT).max_score, hand_in.note)
+def test_a_zip_is_graded(grading_process, tmp_path):
+    submissions, submission = submitted(tmp_path, {"work.zip": nested(1)})
+    report = grading_process.grade("ada", submissions.read(submission).file.content, UNIT, note=submission.note)
+    assert (report.score, report.message) == (course.unit(UNIT).max_score, submission.note)
     with OpenedFolder.at(tmp_path) as folder:
         assert folder.names() == ["ada"]
     assert json.loads(SOLVED)["nbformat"] == 4

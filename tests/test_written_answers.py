@@ -183,9 +183,9 @@ def test_an_answer_in_its_own_cell_stays_as_it_was_written():
     assert [cell.source for cell in clean(submission, UNIT).cells].count("My notes.") == 1
 
 
-def test_words_in_the_place_of_a_text_cell_are_not_run(marker):
+def test_words_in_the_place_of_a_text_cell_are_not_run(grading_process):
     content = json.dumps({"nbformat": 4, "cells": parsed_cells(turn("code", ANSWER))}).encode()
-    report = marker.grade("ada", content, UNIT)
+    report = grading_process.grade("ada", content, UNIT)
     assert (report.status, report.score) == ("graded", course.unit(UNIT).max_score)
     assert [(one.status, one.found_in) for one in report.written] == [("answered", "its cell, turned into code")]
 

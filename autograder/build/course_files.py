@@ -190,14 +190,14 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
             instructions = for_assistants(text.stem, settings, with_lesson=lesson is not None)
             (source / ASSISTANTS).write_text(instructions)
         (source / REQUIREMENTS).write_text(requirements(notebook, code))
-    with GradingProcess("cpu", settings, own_code_alone=True) as marker:
-        from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the marker starts
+    with GradingProcess("cpu", settings, own_code_alone=True) as grading_process:
+        from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the grading_process starts
         from ..gradebook.database import FILE, address_of
 
         for text in texts:
             source = stage / "source" / text.stem
             points, written = points_of(nbformat.read(source / f"{text.stem}.ipynb", as_version=4).cells)
-            handout = marker.handout(text.stem, is_new=is_new)
+            handout = grading_process.handout(text.stem, is_new=is_new)
             examples = {**_examples(text.stem, points, handout.examples), WRITTEN: written}
             sections = {EXAMPLES: examples, MISTAKES: handout.mistakes, STEPS: handout.steps, **lessons[text.stem]}
             if settings.show_repair:

@@ -183,11 +183,11 @@ def entries(units: Sequence[str] = (), named: str = "") -> list[tuple[str, catal
 
 
 def outcomes(
-    marker: Callable[[], GradingProcess], known: Sequence[tuple[str, catalogue.Candidate]], *, is_new: bool
+    grading_process: Callable[[], GradingProcess], known: Sequence[tuple[str, catalogue.Candidate]], *, is_new: bool
 ) -> Iterator[Outcome]:
     """Grade known answers in the grading process; yield the outcomes in the order of the answers.
 
-    marker: called if any report is not cached; returns the grading process. is_new: ignore cached reports.
+    grading_process: called if any report is not cached; returns the grading process. is_new: ignore cached reports.
     """
     for unit, of_unit in groupby(known, key=lambda one: one[0]):
         its = [entry for _, entry in of_unit]
@@ -198,7 +198,7 @@ def outcomes(
             for exercise, cache in caches.items()
         }
         missing = [entry for entry in its if _key(entry) not in reports[entry.exercise]]
-        graded = marker().grade_known(unit, list(map(_known, missing))) if missing else []
+        graded = grading_process().grade_known(unit, list(map(_known, missing))) if missing else []
         for entry, report in zip(missing, graded, strict=True):
             reports[entry.exercise][_key(entry)] = report
         for exercise in {entry.exercise for entry in missing}:
@@ -215,13 +215,13 @@ def _key(entry: catalogue.Candidate) -> str:
     return "/".join(_known(entry))
 
 
-def outcome(marker: GradingProcess, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:
-    """Grade one known answer. marker: the grading process."""
+def outcome(grading_process: GradingProcess, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:
+    """Grade one known answer. grading_process: the grading process."""
     if way == "in process":
-        report = marker.grade_candidate(unit, *_known(entry))
+        report = grading_process.grade_candidate(unit, *_known(entry))
     else:
         answers = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-        report = marker.grade("typed.ipynb", filled_in(unit, {**answers, entry.exercise: entry.source()}))
+        report = grading_process.grade("typed.ipynb", filled_in(unit, {**answers, entry.exercise: entry.source()}))
     return Outcome(unit, entry, report.exercise(entry.exercise))
 
 

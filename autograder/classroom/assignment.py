@@ -19,7 +19,7 @@ from ..gradebook.extensions import due_dates
 from ..gradebook.roster import ROSTER, Enrolled, Roster, class_list
 from ..gradebook.time_stamp import StampFormat
 from . import groups
-from .submissions import HandIn, Newest, Submissions
+from .submissions import Newest, Submission, SubmissionFiles
 
 _TOO_LONG = (
     f"the id is too long: the gradebook's database allows at most {database.LONGEST_ID} characters. Give the student "
@@ -51,9 +51,9 @@ class Assignment:
     directory: Any
     """nbgrader's CourseDirectory for the course, with its settings."""
     submitted: Path
-    submissions: Submissions
+    files: SubmissionFiles
     students: list[Enrolled]
-    hand_ins: list[HandIn]
+    submissions: list[Submission]
     refused: list[NotGraded]
     passed_over: list[str]
     """Paths among the submissions that were not inspected, because they are not STUDENT/UNIT/."""
@@ -76,7 +76,7 @@ def assignment(
 ) -> Assignment:
     """Return the class and its submissions: everyone in the class list, and everyone who submitted.
 
-    newest: see `Submissions`. section: leave out all students who are not in this section of the roster.
+    newest: see `SubmissionFiles`. section: leave out all students who are not in this section of the roster.
 
     Raises UnknownUnit, UnusableUnit, NothingToGrade, BadRoster and CourseProblem.
     """
@@ -95,8 +95,8 @@ def assignment(
     directory = course_directory(root)
     submitted = (submitted or root / directory.submitted_directory).resolve()
     try:
-        submissions = Submissions(submitted, unit_name, root, newest)
-        folders = submissions.students()
+        files = SubmissionFiles(submitted, unit_name, root, newest)
+        folders = files.students()
     except OSError as error:
         raise NothingToGrade(f"The folder of submissions {submitted} cannot be read: {error.strerror}.") from None
     listed = class_list(root, roster_file, id_column)
@@ -120,27 +120,27 @@ def assignment(
         root,
         directory,
         submitted,
-        submissions,
+        files,
         students,
-        _hand_ins(students, roster, submissions, directory, unit_name),
+        _submissions_of(students, roster, files, directory, unit_name),
         refused,
-        submissions.passed_over({*course.unit_names(), *listed.assignments}),
+        files.passed_over({*course.unit_names(), *listed.assignments}),
         [student.id for student in new if listed.file and not reasons[student.id]],
         roster,
         section,
     )
 
 
-def _hand_ins(
-    students: list[Enrolled], roster: Roster, submissions: Submissions, directory: Any, unit: str
-) -> list[HandIn]:
+def _submissions_of(
+    students: list[Enrolled], roster: Roster, files: SubmissionFiles, directory: Any, unit: str
+) -> list[Submission]:
     """Return the submission that counts for each student: the student's own, or one of the student's group."""
-    own, due = cache(submissions.hand_in), due_dates(directory, unit)
+    own, due = cache(files.submission), due_dates(directory, unit)
     stamps = StampFormat.of_course(directory)
 
     @cache
-    def time(hand_in: HandIn) -> datetime | None:
-        return stamps.read(submissions.digest(hand_in)[1]).utc
+    def time(submission: Submission) -> datetime | None:
+        return stamps.read(files.digest(submission)[1]).utc
 
     return [groups.of_member(one.id, roster.group_of(one.id), own, time, due(one.id)) for one in students]
 

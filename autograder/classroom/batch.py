@@ -14,7 +14,7 @@ from ..pool.grading_pool import GradingPool, pool_for_class
 from ..pool.requests import Device, GradeNotebook, Ready
 from ..report import Report
 from .assignment import Assignment
-from .submissions import HandIn, Submissions
+from .submissions import Submission, SubmissionFiles
 
 _AHEAD = 4
 """Maximum number of reports per process that wait for the writer, so that no class takes more memory than others."""
@@ -26,7 +26,7 @@ EACH = 4
 class GradedSubmission:
     """A submission and the report on it."""
 
-    hand_in: HandIn
+    submission: Submission
     content: bytes | UnreadableNotebook
     """The part of the file that was graded, or the reason why there is none."""
     report: Report
@@ -55,26 +55,32 @@ class BatchGrading(AbstractContextManager[Any], Protocol):
 
 
 def grade_submission(
-    pool: GradingPool, number: int, submissions: Submissions, unit: str, hand_in: HandIn
+    pool: GradingPool, number: int, files: SubmissionFiles, unit: str, submission: Submission
 ) -> GradedSubmission:
     """Grade a submission in the pool's process with this number. Raises GradingRefused and GradingStopped."""
-    read = submissions.read(hand_in)
-    name = f"{hand_in.folder}/{unit}/{hand_in.notebook}"
-    request = GradeNotebook(name, read.file.content, unit, read.file.digest, hand_in.note)
-    return GradedSubmission(hand_in, read.file.content, pool.grade(request, number), read.stamp)
+    read = files.read(submission)
+    name = f"{submission.folder}/{unit}/{submission.notebook}"
+    request = GradeNotebook(name, read.file.content, unit, read.file.digest, submission.note)
+    return GradedSubmission(submission, read.file.content, pool.grade(request, number), read.stamp)
 
 
 class LocalGrading(AbstractContextManager["LocalGrading"]):
     """Batch that is graded by processes on this machine."""
 
     def __init__(
-        self, work: Assignment, hand_ins: Sequence[HandIn], *, device: Device, settings: Settings, markers: int
+        self,
+        work: Assignment,
+        submissions: Sequence[Submission],
+        *,
+        device: Device,
+        settings: Settings,
+        process_count: int,
     ) -> None:
-        """hand_ins: submissions to grade; those without a notebook get no report. markers: limit of processes."""
-        self._hand_ins = [hand_in for hand_in in hand_ins if hand_in.notebook is not None]
+        """submissions: those without a notebook get no report. process_count: limit of processes."""
+        self._to_grade = [submission for submission in submissions if submission.notebook is not None]
         self._unit = work.unit.name
-        self._submissions = work.submissions
-        self._size = max(1, min(markers, len(self._hand_ins) // EACH))
+        self._files = work.files
+        self._size = max(1, min(process_count, len(self._to_grade) // EACH))
         self._pool = pool_for_class(work.root, work.submitted, device, settings, self._size, self._unit)
         self._pool.start()
         self._idle: SimpleQueue[int] = SimpleQueue()
@@ -88,14 +94,14 @@ class LocalGrading(AbstractContextManager["LocalGrading"]):
 
     def graded(self) -> Iterator[GradedSubmission]:
         """Yield every submission once, as soon as it is graded. Raises GradingRefused and GradingStopped."""
-        waiting = iter(self._hand_ins)
+        waiting = iter(self._to_grade)
         first = islice(waiting, (1 + _AHEAD) * self._size)
-        pending = {self._threads.submit(self._grade, hand_in) for hand_in in first}
+        pending = {self._threads.submit(self._grade, submission) for submission in first}
         while pending:
             done, pending = wait(pending, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda one: one.exception() is not None):  # an exception ends the batch
                 yield future.result()
-                pending |= {self._threads.submit(self._grade, hand_in) for hand_in in islice(waiting, 1)}
+                pending |= {self._threads.submit(self._grade, submission) for submission in islice(waiting, 1)}
 
     def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission | None]:
         """Yield graded submissions again once their unexplained answers were searched for repairs.
@@ -103,27 +109,27 @@ class LocalGrading(AbstractContextManager["LocalGrading"]):
         reports: by student. None stands for a submission whose report stays as it is, for example because its file was
         replaced.
         """
-        hand_ins = [hand_in for hand_in in self._hand_ins if hand_in.student in reports]
-        futures = [self._threads.submit(self._repair, one, reports[one.student]) for one in hand_ins]
+        submissions = [submission for submission in self._to_grade if submission.student in reports]
+        futures = [self._threads.submit(self._repair, one, reports[one.student]) for one in submissions]
         for future in as_completed(futures):
             yield future.result()
 
-    def _repair(self, hand_in: HandIn, report: Report) -> GradedSubmission | None:
+    def _repair(self, submission: Submission, report: Report) -> GradedSubmission | None:
         number = self._idle.get()
         try:
-            read = self._submissions.read(hand_in)
+            read = self._files.read(submission)
             if read.file.digest != report.submission:
                 return None  # it was replaced since it was graded
-            request = GradeNotebook(report.notebook, read.file.content, self._unit, read.file.digest, hand_in.note)
+            request = GradeNotebook(report.notebook, read.file.content, self._unit, read.file.digest, submission.note)
             new = self._pool.repair(request, report, number)
-            return None if new == report else GradedSubmission(hand_in, read.file.content, new, read.stamp)
+            return None if new == report else GradedSubmission(submission, read.file.content, new, read.stamp)
         finally:
             self._idle.put(number)
 
-    def _grade(self, hand_in: HandIn) -> GradedSubmission:
+    def _grade(self, submission: Submission) -> GradedSubmission:
         number = self._idle.get()
         try:
-            return grade_submission(self._pool, number, self._submissions, self._unit, hand_in)
+            return grade_submission(self._pool, number, self._files, self._unit, submission)
         finally:
             self._idle.put(number)
 

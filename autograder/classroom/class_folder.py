@@ -25,7 +25,7 @@ from . import whole_files
 
 _KINDS = (course.SOURCE, course.RELEASE)
 _EVERYONE = 0o1777  # nbgrader's exchange: students' accounts write into it, and cannot move each other's files
-_OWNER_ONLY = 0o700  # the folder holds solutions, marks and submissions
+_OWNER_ONLY = 0o700  # the folder holds solutions, grades and submissions
 _MODE = 0o644
 _FORMER_FILES = [
     f"{data}.json.gz" for data in ("guesses_and_hints", "known_mistakes", "public_examples", "right_steps")
@@ -60,7 +60,7 @@ c.CourseDirectory.root = str(here)
 # c.Exchange.timezone = "Europe/Berlin"
 
 # Where assignments are released and collected. Students' accounts cannot reach this one, since the folder around it has
-# solutions and marks: name a folder outside of it that they can read and write.
+# solutions and grades: name a folder outside of it that they can read and write.
 c.Exchange.root = str(here / "exchange")
 '''
 

@@ -13,7 +13,7 @@ from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.course_lock import course_lock
 from ..gradebook.database import Database, explained_errors
 from ..gradebook.entry import Entry
-from ..gradebook.marks import UnitMarks
+from ..gradebook.grades import UnitGrades
 from ..gradebook.reweights import reweighted
 from ..pool.requests import Device, Ready
 from ..report import Report
@@ -21,7 +21,7 @@ from ..reports import page_filters
 from .assignment import Assignment, NotGraded
 from .batch import BatchGrading, GradedSubmission, LocalGrading
 from .student_folders import FeedbackPages, page_path
-from .submissions import HandIn
+from .submissions import Submission
 from .writer import Writer
 
 _LONGEST_BEGINNING = 100
@@ -57,7 +57,7 @@ class ClassResult:
     pages: Path
     """The path of the feedback pages, with `<student>` for the student."""
     gradebook: Database
-    marks: UnitMarks
+    grades: UnitGrades
     refused: list[NotGraded]
     """Folders and students that could not be graded."""
     outdated: dict[str, list[str]]
@@ -71,18 +71,18 @@ def grade(
     *,
     device: Device,
     settings: Settings,
-    markers: int,
+    process_count: int,
     regrade: bool = False,
     repair: bool = True,
-    marking: Callable[..., BatchGrading] = LocalGrading,
+    new_batch: Callable[..., BatchGrading] = LocalGrading,
     on_start: Callable[[int, str], None] = lambda total, what: None,
     on_step: Callable[[], None] = lambda: None,
 ) -> ClassResult:
     """Grade everyone into the gradebook; leave submissions alone that are already graded, unless `regrade`.
 
     May be interrupted at any moment and run again. repair: once all are graded, search for the changes that repair
-    unexplained answers. marking: constructor of the batch that grades the submissions. on_start: called with the number
-    of steps and a name when grading, and later the search for repairs, begins. on_step: called after each step.
+    unexplained answers. new_batch: constructor of the batch that grades the submissions. on_start: called with the
+    number of steps and a name when grading, and later the search for repairs, begins. on_step: called after each step.
     Raises GradingRefused and CourseProblem.
     """
     unit = work.unit.name
@@ -91,31 +91,31 @@ def grade(
         formatter = stack.enter_context(page_filters.formatter(settings))
         pages = FeedbackPages(work.directory, unit, formatter)
         writer = Writer(work, gradebook, pages, device, settings, needs_repairs=repair)
-        on_start(len(work.hand_ins), unit)
+        on_start(len(work.submissions), unit)
         grading = Grading(work, gradebook, writer, regrade=regrade, on_step=on_step)
         conditions = None
         if grading.to_grade:
             formatter.start()  # while the grading processes start, which takes longer
-            processes = marking(work, grading.to_grade, device=device, settings=settings, markers=markers)
+            processes = new_batch(work, grading.to_grade, device=device, settings=settings, process_count=process_count)
             stack.enter_context(processes)
             conditions = processes.start()
             unexplained: dict[str, Report] = {}
-            for marked in processes.graded():
-                grading.record(marked)
-                if repair and marked.report.has_unexplained:
-                    unexplained[marked.hand_in.student] = marked.report
+            for graded in processes.graded():
+                grading.record(graded)
+                if repair and graded.report.has_unexplained:
+                    unexplained[graded.submission.student] = graded.report
             if unexplained:
                 on_start(len(unexplained), f"{unit}: search for repairs")
             for repaired in processes.repaired(unexplained) if unexplained else ():
                 on_step()
                 if repaired:
                     grading.record_findings(repaired)
-        marks, outdated = gradebook.marks(), gradebook.outdated_penalties()
+        grades, outdated = gradebook.grades(), gradebook.outdated_penalties()
     if work.section is not None:
-        marks = marks.of_students({student.id for student in work.students})
+        grades = grades.of_students({student.id for student in work.students})
     page = page_path(work.directory, unit, "<student>")
     return ClassResult(
-        grading.rows, conditions, page, database.of_directory(work.directory), marks, work.refused, outdated,
+        grading.rows, conditions, page, database.of_directory(work.directory), grades, work.refused, outdated,
         work.section,
     )  # fmt: skip
 
@@ -138,37 +138,37 @@ class Grading:
         self._rules = gradebook.rules
         self._on_step = on_step
         self._rows: dict[str, Row] = {}
-        self.to_grade: list[HandIn] = []
+        self.to_grade: list[Submission] = []
         """The submissions to grade in this run."""
         self._new_on_roster = set(gradebook.enrol(work.students))
-        for hand_in in work.hand_ins:
-            student = hand_in.student
-            if hand_in.notebook is None:
+        for submission in work.submissions:
+            student = submission.student
+            if submission.notebook is None:
                 updates, problem = writer.update(student)
-                report = _not_submitted(work, hand_in, gradebook.entry(student))
+                report = _not_submitted(work, submission, gradebook.entry(student))
                 self._finish(Row(student, report, problem, updates=self._updates(student, updates)))
-            elif regrade or (kept := writer.leave_alone(hand_in)) is None:
-                self.to_grade.append(hand_in)
+            elif regrade or (kept := writer.leave_alone(submission)) is None:
+                self.to_grade.append(submission)
             else:
                 report, updates = kept
-                self._finish(Row(student, _brief(report), "", False, hand_in.note, self._updates(student, updates)))
+                self._finish(Row(student, _brief(report), "", False, submission.note, self._updates(student, updates)))
         gradebook.commit()  # ends the transaction that reading began
 
     @property
     def rows(self) -> list[Row]:
         """Everyone's rows, in the order of the class."""
-        return [self._rows[hand_in.student] for hand_in in self._work.hand_ins]
+        return [self._rows[submission.student] for submission in self._work.submissions]
 
-    def record(self, marked: GradedSubmission) -> None:
+    def record(self, graded: GradedSubmission) -> None:
         """Record the grade of a submission."""
-        problem = self._writer.record(marked)
-        self._finish(Row(marked.hand_in.student, self._counted(marked.report), problem))
+        problem = self._writer.record(graded)
+        self._finish(Row(graded.submission.student, self._counted(graded.report), problem))
 
-    def record_findings(self, marked: GradedSubmission) -> None:
+    def record_findings(self, graded: GradedSubmission) -> None:
         """Record a report again after the search for repairs, whose findings change no points."""
-        problem = self._writer.record(marked)
-        student = marked.hand_in.student
-        self._rows[student] = replace(self._rows[student], report=self._counted(marked.report), problem=problem)
+        problem = self._writer.record(graded)
+        student = graded.submission.student
+        self._rows[student] = replace(self._rows[student], report=self._counted(graded.report), problem=problem)
 
     def _counted(self, report: Report) -> Report:
         """Return the parts of a new report that the table shows, with the points that count."""
@@ -182,11 +182,11 @@ class Grading:
         self._on_step()
 
 
-def _not_submitted(work: Assignment, hand_in: HandIn, earlier: Entry | None) -> Report:
+def _not_submitted(work: Assignment, submission: Submission, earlier: Entry | None) -> Report:
     """Return the report on a student without a submission. earlier: the gradebook's entry, if there was one before."""
     stands = " The gradebook keeps the grade of the earlier submission." if earlier else ""
     score = sum(given or 0.0 for given in earlier.automatic_scores().values()) if earlier else 0.0
-    note = hand_in.note + stands
+    note = submission.note + stands
     return Report("", work.unit.name, "not_submitted", "", "", score, work.unit.max_score, [], note)
 
 

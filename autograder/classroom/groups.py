@@ -5,16 +5,16 @@ from dataclasses import replace
 from datetime import datetime
 
 from ..course.notebook import printable
-from .submissions import HandIn
+from .submissions import Submission
 
 
 def of_member(
     student: str,
     members: Sequence[str],
-    submission: Callable[[str], HandIn],
-    time: Callable[[HandIn], datetime | None],
+    submission: Callable[[str], Submission],
+    time: Callable[[Submission], datetime | None],
     due: datetime | None,
-) -> HandIn:
+) -> Submission:
     """Return the submission that counts for a student: the group's latest by the student's due date, else the latest.
 
     members: everyone in the group, the student included. submission: returns a member's own. time: returns the time of
@@ -26,7 +26,7 @@ def of_member(
         return submission(student)
     times = {own.student: time(own) for own in submissions}
 
-    def order(own: HandIn) -> tuple[bool, datetime]:
+    def order(own: Submission) -> tuple[bool, datetime]:
         moment = times[own.student]
         return due is None or moment is None or moment <= due, moment or datetime.min
 

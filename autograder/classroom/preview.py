@@ -12,8 +12,8 @@ from .. import course
 from ..course.settings import Settings
 from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook, gradebook_copy
+from ..gradebook.grades import Grade, UnitGrades
 from ..gradebook.lateness import exactly, in_words
-from ..gradebook.marks import Mark, UnitMarks
 from ..gradebook.reweights import Rules
 from ..gradebook.roster import Enrolled
 from ..pool.requests import Device
@@ -48,7 +48,7 @@ class Preview:
     changes: list[Change]
     rows: list[Row]
     """Rows of the predicted run: submissions to grade, leave alone or update, and results that it cannot record."""
-    after: UnitMarks
+    after: UnitGrades
     """Everyone's predicted grades."""
 
 
@@ -57,10 +57,10 @@ def preview(
     *,
     device: Device,
     settings: Settings,
-    markers: int,
+    process_count: int,
     regrade: bool = False,
     repair: bool = True,
-    marking: Callable[..., BatchGrading] = LocalGrading,
+    new_batch: Callable[..., BatchGrading] = LocalGrading,
 ) -> Preview:
     """Predict the changes of a grading run and their reasons, without writing. Takes the arguments of `grade`.
 
@@ -74,21 +74,23 @@ def preview(
             raise NothingToGrade(f"There are no grades to compare with yet: there is no {source}.")
         with source.explained_errors(), ClassGradebook(work.directory, unit, copy) as gradebook:
             autograded = Autograded(work.directory, unit)
-            before = gradebook.marks()
+            before = gradebook.grades()
             writer = Writer(work, gradebook, None, device, settings, needs_repairs=repair)
             grading = Grading(work, gradebook, writer, regrade=regrade)
             if grading.to_grade:
-                with marking(work, grading.to_grade, device=device, settings=settings, markers=markers) as processes:
+                with new_batch(
+                    work, grading.to_grade, device=device, settings=settings, process_count=process_count
+                ) as processes:
                     processes.start()
-                    for marked in processes.graded():
-                        student = marked.hand_in.student
-                        reasons[student] = score_changes.reasons(work.unit, autograded.report(student), marked.report)
-                        grading.record(marked)
-            after, rules = gradebook.marks(), gradebook.rules
-    people = [{person.id: person for person in marks.students} for marks in (before, after)]
+                    for graded in processes.graded():
+                        student = graded.submission.student
+                        reasons[student] = score_changes.reasons(work.unit, autograded.report(student), graded.report)
+                        grading.record(graded)
+            after, rules = gradebook.grades(), gradebook.rules
+    people = [{person.id: person for person in grades.students} for grades in (before, after)]
     changes: list[Change] = []
-    for student in (hand_in.student for hand_in in work.hand_ins):
-        old, new = before.marks.get(student), after.marks.get(student)
+    for student in (submission.student for submission in work.submissions):
+        old, new = before.grades.get(student), after.grades.get(student)
         why = _with_rules(reasons.get(student), rules)
         changes += _of_mark(student, old, new, why, after.extensions.get(student))
         changes += _of_person(student, *(of_run.get(student) for of_run in people))
@@ -109,15 +111,15 @@ def _with_rules(reasons: Mapping[str, str] | None, rules: Rules) -> Callable[[st
 
 
 def _of_mark(
-    student: str, old: Mark | None, new: Mark | None, why: Callable[[str], str], extension: timedelta | None
+    student: str, old: Grade | None, new: Grade | None, why: Callable[[str], str], extension: timedelta | None
 ) -> Iterator[Change]:
-    scores, new_scores = (mark.shown.scores if mark else {} for mark in (old, new))
+    scores, new_scores = (grade.shown.scores if grade else {} for grade in (old, new))
     for cell in new_scores | scores:
         exercise = cell.removeprefix(course.CHECK_PREFIX)
         before, after = scores.get(cell, 0.0), new_scores.get(cell, 0.0)
         if before != after:
             yield Change(student, exercise, before, after, why(exercise))
-    before, after = (mark.shown.late_penalty if mark else 0.0 for mark in (old, new))
+    before, after = (grade.shown.late_penalty if grade else 0.0 for grade in (old, new))
     if before != after:
         yield Change(student, PENALTY, before, after, _lateness(new, extension))
 
@@ -129,10 +131,10 @@ def _of_person(student: str, old: Enrolled | None, new: Enrolled | None) -> Iter
             yield Change(student, field, before, after, "changed on the roster" if old else "new in the gradebook")
 
 
-def _lateness(mark: Mark | None, extension: timedelta | None) -> str:
+def _lateness(grade: Grade | None, extension: timedelta | None) -> str:
     extended = f", extended by {exactly(extension)}" if extension else ""
-    if mark is None:
+    if grade is None:
         return "not graded"
-    if mark.unresolved is not None:
+    if grade.unresolved is not None:
         return "lateness is unknown"
-    return (f"late by {in_words(mark.late)}" if mark.late else "not late") + extended
+    return (f"late by {in_words(grade.late)}" if grade.late else "not late") + extended

@@ -56,7 +56,7 @@ class Autograded:
         """Return the folder with the student's graded notebook."""
         return Path(self._directory.format_path(self._directory.autograded_directory, student, self._unit))
 
-    def marked(self, content: bytes | UnreadableNotebook, report: Report) -> Any:
+    def graded(self, content: bytes | UnreadableNotebook, report: Report) -> Any:
         """Return the student's notebook, with the report written into its cells."""
         node = clean_or_stand_in(content, self._unit, self._root)
         write_report(node, report)

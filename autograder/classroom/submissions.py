@@ -45,7 +45,7 @@ Newest = Callable[[str, OpenedFolder, list[str]], str | None]
 
 
 @dataclass(frozen=True)
-class HandIn:
+class Submission:
     """One student's submission."""
 
     student: str
@@ -71,7 +71,7 @@ class Read:
     """The time stamp that `nbgrader collect` wrote next to the notebook; None if it is missing."""
 
 
-class Submissions:
+class SubmissionFiles:
     """Everyone's folder `submitted`/<student>/<unit>/, as it is at the moment of each call."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Submissions:
         """Return the students who have a folder for the unit, in alphabetical order."""
         return [name for name in self._names() if not name.startswith(".") and self._has_unit(name)]
 
-    def hand_in(self, student: str) -> HandIn:
+    def submission(self, student: str) -> Submission:
         """Return which file is a student's submission."""
         try:
             with self._opened(student) as folder:
@@ -99,27 +99,29 @@ class Submissions:
         except (FileNotFoundError, ValueError):
             return self._nothing(student)
         except NotADirectoryError:
-            return HandIn(student, self._expected) if self._is_link(student) else HandIn(student, None, _NOTHING)
+            return (
+                Submission(student, self._expected) if self._is_link(student) else Submission(student, None, _NOTHING)
+            )
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
-                return HandIn(student, None, _NOTHING)
-            return HandIn(student, self._expected)  # reading it reports what is wrong
+                return Submission(student, None, _NOTHING)
+            return Submission(student, self._expected)  # reading it reports what is wrong
 
-    def read(self, hand_in: HandIn) -> Read:
+    def read(self, submission: Submission) -> Read:
         """Read a submission; notebook and time stamp come from the same opened folder."""
-        assert hand_in.notebook is not None
+        assert submission.notebook is not None
         try:
-            with self._opened(hand_in.folder) as folder:
-                return Read(read_in(folder, hand_in.notebook), stamp_in(folder))
+            with self._opened(submission.folder) as folder:
+                return Read(read_in(folder, submission.notebook), stamp_in(folder))
         except (OSError, ValueError) as error:
             return Read(unreadable(error), None)
 
-    def digest(self, hand_in: HandIn) -> tuple[str, bytes | None]:
+    def digest(self, submission: Submission) -> tuple[str, bytes | None]:
         """Return the digest and the time stamp that `read` would return, but much faster."""
-        assert hand_in.notebook is not None
+        assert submission.notebook is not None
         try:
-            with self._opened(hand_in.folder) as folder:
-                return digest_in(folder, hand_in.notebook), stamp_in(folder)
+            with self._opened(submission.folder) as folder:
+                return digest_in(folder, submission.notebook), stamp_in(folder)
         except (OSError, ValueError):
             return "", None
 
@@ -139,36 +141,36 @@ class Submissions:
         loose = sorted(set(names) - set(students))
         return [notebook.printable(path) for path in loose + within]
 
-    def _choose(self, student: str, folder: OpenedFolder) -> HandIn:
+    def _choose(self, student: str, folder: OpenedFolder) -> Submission:
         """Return the submission among the files of a student's folder for the unit."""
         submitted = [name for name in folder.names() if name != TIMESTAMP and not is_of_a_program(name)]
         candidates = possible(folder, self._unit)
         if self._expected in submitted and candidates in ([], [self._expected]):
-            return HandIn(student, self._expected)
+            return Submission(student, self._expected)
         try:
             best = self._newest(student, folder, candidates) if candidates else None
         except NotKnownYet:
-            return HandIn(student, None, _SEARCHED)
+            return Submission(student, None, _SEARCHED)
         if best and best != self._expected:
             note = f"{_named([best])} was graded; the notebook should be called `{self._expected}`."
-            return HandIn(student, best, f"{note} {_others(best, candidates)}".strip())
+            return Submission(student, best, f"{note} {_others(best, candidates)}".strip())
         if best or self._expected in submitted:
-            return HandIn(student, self._expected, _others(self._expected, candidates))
+            return Submission(student, self._expected, _others(self._expected, candidates))
         if notebooks := [path for path in candidates if ".ipynb" in path.rpartition("/")[2].lower()]:
             note = f"There is no `{self._expected}`; {_named(notebooks[:1])} was graded."
-            return HandIn(student, notebooks[0], note)
+            return Submission(student, notebooks[0], note)
         if submitted:
             only = ", ".join(_with_contents(folder, name) for name in submitted[:_MOST_NAMED]) + _more(submitted)
-            return HandIn(student, None, f"There is no notebook, only {only}. Submit `{self._expected}` itself.")
-        return HandIn(student, None, _NOTHING)
+            return Submission(student, None, f"There is no notebook, only {only}. Submit `{self._expected}` itself.")
+        return Submission(student, None, _NOTHING)
 
-    def _nothing(self, student: str) -> HandIn:
+    def _nothing(self, student: str) -> Submission:
         """Return the result for a student who has no folder for the unit. Its note lists the student's other files."""
         units = course.unit_names(self._class_folder)
         others = [name for name in self._names(student) if not (is_of_a_program(name) or name in units)]
         wanted = f"`{self._unit}/{self._expected}`"
         more = f" Expected: {wanted}. Found only: {_named(others)}." if others else ""
-        return HandIn(student, None, _NOTHING + more)
+        return Submission(student, None, _NOTHING + more)
 
     def _is_link(self, student: str) -> bool:
         """Return whether the unit's folder is a link. Links are not followed: they could lead to solutions."""
@@ -238,9 +240,9 @@ def _belongs(parsed: notebook.RawNotebook, unit: str, class_folder: Path | None)
     return isinstance(its, course.Unit) and its.name == unit
 
 
-def _others(marked: str, notebooks: list[str]) -> str:
+def _others(graded: str, notebooks: list[str]) -> str:
     """Return a note on notebooks other than the graded one; empty if there is none."""
-    others = [name for name in notebooks if name != marked and not marked.startswith(f"{name}/")]
+    others = [name for name in notebooks if name != graded and not graded.startswith(f"{name}/")]
     return f"Also submitted, but not graded: {_named(others)}." if others else ""
 
 

@@ -27,7 +27,7 @@ from .assignment import Assignment
 from .batch import GradedSubmission
 from .score_changes import with_reasons
 from .student_folders import Autograded, FeedbackPages, page_path
-from .submissions import HandIn
+from .submissions import Submission
 
 Updates = tuple[str, ...]
 """Names of what was changed of a mark without grading its submission again."""
@@ -68,17 +68,17 @@ class Writer:
         """Return the path of a student's feedback page."""
         return page_path(self._work.directory, self._work.unit.name, student)
 
-    def leave_alone(self, hand_in: HandIn) -> tuple[Report, Updates] | None:
+    def leave_alone(self, submission: Submission) -> tuple[Report, Updates] | None:
         """Keep the grade of a submission if nothing that decides it has changed; return None if it has to be graded.
 
         Update its points, its late penalty and the feedback page. Return the report and the names of what has changed.
         """
         try:
-            entry = self._gradebook.entry(hand_in.student)
-            report = self._autograded.report(hand_in.student)
-            if entry is None or report is None or not self._stands(hand_in, entry, report):
+            entry = self._gradebook.entry(submission.student)
+            report = self._autograded.report(submission.student)
+            if entry is None or report is None or not self._stands(submission, entry, report):
                 return None
-            updates = self._update(hand_in.student, entry, report)
+            updates = self._update(submission.student, entry, report)
             return reweighted(report, self._gradebook.rules), updates
         except Exception as error:
             self._gradebook.rollback()
@@ -140,13 +140,13 @@ class Writer:
                 self._autograded.replace(student, node, counted)
         return is_new
 
-    def record(self, marked: GradedSubmission) -> str:
+    def record(self, graded: GradedSubmission) -> str:
         """Record the grade of one submission; return what went wrong, or an empty string.
 
         Raises errors that affect everyone, such as a full disk or an unwritable gradebook.
         """
         try:
-            self._record(marked)
+            self._record(graded)
         except Exception as error:
             self._gradebook.rollback()
             if isinstance(error, (DataError, IntegrityError)):
@@ -166,20 +166,20 @@ class Writer:
             )
         return ""
 
-    def _record(self, marked: GradedSubmission) -> None:
-        student = marked.hand_in.student
-        report = msgspec.structs.replace(marked.report, kit=self._kit)  # a report without a run has no digest
+    def _record(self, graded: GradedSubmission) -> None:
+        student = graded.submission.student
+        report = msgspec.structs.replace(graded.report, kit=self._kit)  # a report without a run has no digest
         before = self._autograded.report(student)
         report = reweighted(with_reasons(before and as_graded(before), report), self._gradebook.rules)
-        node = self._autograded.marked(marked.content, report)
+        node = self._autograded.graded(graded.content, report)
         entry = self._gradebook.entry(student) or self._gradebook.new_entry(student)
         entry.put(node, report)
         entry.reweight()
-        entry.put_time(self._gradebook.stamp_format.read(marked.stamp), report.submission)
+        entry.put_time(self._gradebook.stamp_format.read(graded.stamp), report.submission)
         self._gradebook.penalise(entry)
         shown = entry.shown()
         if self._pages is not None:
-            self._autograded.put(student, node, report, marked.stamp)
+            self._autograded.put(student, node, report, graded.stamp)
             self._pages.put(student, node, shown)
         entry.put_provenance(provenance_of(report, shown.digest))
         if report.status not in _NO_ATTEMPT and (report.exercises or report.status != "grader_error"):
@@ -189,12 +189,12 @@ class Writer:
                 self._gradebook.add(student, attempt)
         self._gradebook.commit()
 
-    def _stands(self, hand_in: HandIn, entry: Entry, report: Report) -> bool:
-        assert hand_in.notebook is not None
+    def _stands(self, submission: Submission, entry: Entry, report: Report) -> bool:
+        assert submission.notebook is not None
         origin = entry.provenance
-        digest, stamp = self._work.submissions.digest(hand_in)
+        digest, stamp = self._work.files.digest(submission)
         its_time = self._gradebook.stamp_format.read(stamp)
-        marks = {exercise.name: exercise.score for exercise in report.exercises}
+        grades = {exercise.name: exercise.score for exercise in report.exercises}
         recorded = entry.automatic_scores()
         required = self._settings.isolation
         return (
@@ -209,7 +209,7 @@ class Writer:
                     origin.kit == self._kit
                     # No torch was needed, or it was any build of this version.
                     and origin.torch.partition("+")[0] in ("", version("torch").partition("+")[0])
-                    and report.notebook == f"{hand_in.folder}/{self._work.unit.name}/{in_utf8(hand_in.notebook)}"
+                    and report.notebook == f"{submission.folder}/{self._work.unit.name}/{in_utf8(submission.notebook)}"
                 )
             )
             and (required.require not in ("A", "B") or origin.isolation == required.require)
@@ -217,7 +217,9 @@ class Writer:
             and self._device in ("auto", origin.device)
             and its_time.unresolved == entry.unresolved
             and its_time.utc in (None, entry.timestamp)
-            and all(recorded[exercise.check] == marks.get(exercise.name, 0.0) for exercise in self._work.unit.exercises)
+            and all(
+                recorded[exercise.check] == grades.get(exercise.name, 0.0) for exercise in self._work.unit.exercises
+            )
         )
 
 

@@ -138,11 +138,13 @@ def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
         )
     settings = load()
     with ExitStack() as stack:
-        marker = cache(lambda: stack.enter_context(GradingProcess("cpu", settings, own_code_alone=way == "in process")))
+        grading_process = cache(
+            lambda: stack.enter_context(GradingProcess("cpu", settings, own_code_alone=way == "in process"))
+        )
         graded = (
-            (outcome(marker(), unit, entry, way) for unit, entry in known)
+            (outcome(grading_process(), unit, entry, way) for unit, entry in known)
             if way == "sandboxed"
-            else outcomes(marker, known, is_new=not (units or only))
+            else outcomes(grading_process, known, is_new=not (units or only))
         )
         hidden = not to_stderr.is_terminal
         return list(track(graded, total=len(known), console=to_stderr, transient=True, disable=hidden))

@@ -28,7 +28,7 @@ def class_table(unit: course.Unit, result: ClassResult) -> Table:
     table.add_column("student")
     table.add_column("status", no_wrap=True)
     table.add_column("by graders", justify="right", no_wrap=True)
-    has_late_days = bool(result.marks.late_days)
+    has_late_days = bool(result.grades.late_days)
     if has_late_days:
         table.add_column("late days left", justify="right")
     table.add_column("what to know", overflow="fold")
@@ -66,7 +66,7 @@ def _rows(unit: course.Unit, result: ClassResult) -> Iterator[tuple[str, str, st
     for row in result.rows:
         score = f"{row.report.score:g} / {unit.max_score:g}"
         status = row.report.status.replace("_", " ").replace("not submitted", "nothing submitted")
-        days = result.marks.late_days.get(row.student)
+        days = result.grades.late_days.get(row.student)
         yield row.student, status, score, str(days.left) if days else "", _notes(row, result)
     for one in result.refused:
         yield one.name, "not graded", "", "", [f"NOT GRADED: {one.reason}"]
@@ -117,7 +117,7 @@ def _values(change: Change) -> str:
 def _notes(row: Row, result: ClassResult) -> list[str]:
     wrong = [exercise for exercise in row.report.exercises if exercise.status != "passed"]
     lateness = _lateness(row.student, result) if row.report.notebook else ""
-    extension = result.marks.extensions.get(row.student)
+    extension = result.grades.extensions.get(row.student)
     extended = f"Extended by {exactly(extension)}." if extension else ""
     updated = f"Changed without grading again: {' and '.join(row.updates)}." if row.updates else ""
     unrecorded = f"NOT RECORDED: {row.problem}" if row.problem else ""
@@ -128,18 +128,18 @@ def _notes(row: Row, result: ClassResult) -> list[str]:
 
 def _lateness(student: str, result: ClassResult) -> str:
     """Describe the submission's lateness and its penalty, or state that the lateness is unknown."""
-    mark = result.marks.marks.get(student)
-    if mark is None:
+    grade = result.grades.grades.get(student)
+    if grade is None:
         return ""
-    if mark.unresolved is not None:
+    if grade.unresolved is not None:
         return (
-            f"LATENESS UNKNOWN: the time `{mark.unresolved}` in its timestamp.txt cannot be determined. "
+            f"LATENESS UNKNOWN: the time `{grade.unresolved}` in its timestamp.txt cannot be determined. "
             "Is c.Exchange.timezone in nbgrader_config.py the time zone of the students?"
         )
-    penalty = f", {mark.shown.late_penalty:g} points deducted" if mark.shown.late_penalty else ""
-    days = mark.shown.deadline.days_spent
+    penalty = f", {grade.shown.late_penalty:g} points deducted" if grade.shown.late_penalty else ""
+    days = grade.shown.deadline.days_spent
     spent = f", {days} late {'day' if days == 1 else 'days'} spent" if days else ""
-    return f"Late by {in_words(mark.late)}{spent}{penalty}." if mark.late else ""
+    return f"Late by {in_words(grade.late)}{spent}{penalty}." if grade.late else ""
 
 
 def _exercise_note(exercise: ExerciseReport) -> str:
@@ -210,10 +210,10 @@ def class_lines(unit: course.Unit, result: ClassResult) -> Iterator[StudentLine]
 def _of_row(unit: course.Unit, row: Row, result: ClassResult) -> StudentLine:
     report, student = row.report, row.student
     handed_in = report.status != "not_submitted"
-    mark = result.marks.marks.get(student)
-    late = mark.late if mark and handed_in else None
-    time_stamp = mark.unresolved if mark and handed_in else None
-    days = result.marks.late_days.get(student)
+    grade = result.grades.grades.get(student)
+    late = grade.late if grade and handed_in else None
+    time_stamp = grade.unresolved if grade and handed_in else None
+    days = result.grades.late_days.get(student)
     return StudentLine(
         student,
         unit.name,
@@ -229,10 +229,10 @@ def _of_row(unit: course.Unit, row: Row, result: ClassResult) -> StudentLine:
         report.isolation,
         report.device,
         "unknown" if time_stamp is not None else "late" if late else "",
-        mark.shown.late_penalty if mark else 0.0,
+        grade.shown.late_penalty if grade else 0.0,
         time_stamp or "",
         list(row.updates),
-        result.marks.extensions.get(student, timedelta()).total_seconds(),
+        result.grades.extensions.get(student, timedelta()).total_seconds(),
         days.left if days else None,
     )
 

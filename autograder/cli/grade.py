@@ -24,9 +24,9 @@ from .options import (
     Section,
     Trust,
     UnitName,
+    batch_grading_at,
     class_folder,
     isolation_settings,
-    marking_at,
     path_option,
     schema_option,
 )
@@ -46,7 +46,7 @@ def grade(
     roster: RosterFile = None,
     id_column: IdColumn = None,
     section: Section = None,
-    markers: Annotated[
+    process_count: Annotated[
         int,
         typer.Option(
             "--markers", "--workers", min=1, show_default="one a processor", help="The number of grading processes."
@@ -84,14 +84,20 @@ def grade(
 
     root = class_folder(course_folder)
     settings = isolation_settings(require_isolation, trust_submissions)
-    marking = marking_at(scheduler, plain_tcp=plain_tcp)
+    new_batch = batch_grading_at(scheduler, plain_tcp=plain_tcp)
     repair = repair and scheduler is None  # on a cluster, repairs are not searched
     hint = "" if dry_run else " The gradebook has the grades so far; run the same command again for the rest."
     try:
         work = assignment(unit, root, submitted, roster, id_column, section=section)
         if dry_run:
             expected = preview(
-                work, device=device, settings=settings, markers=markers, regrade=regrade, repair=repair, marking=marking
+                work,
+                device=device,
+                settings=settings,
+                process_count=process_count,
+                regrade=regrade,
+                repair=repair,
+                new_batch=new_batch,
             )
             _print_preview(work, expected, as_json=as_json)
             return
@@ -101,10 +107,10 @@ def grade(
                 work,
                 device=device,
                 settings=settings,
-                markers=markers,
+                process_count=process_count,
                 regrade=regrade,
                 repair=repair,
-                marking=marking,
+                new_batch=new_batch,
                 on_start=lambda total, what: progress.update(task, total=total, completed=0, description=what),
                 on_step=lambda: progress.advance(task),
             )
@@ -142,7 +148,7 @@ def _summary(result: "ClassResult", class_report: str) -> Iterator[str]:
         )
     if updated := sum(bool(row.updates) for row in result.rows):
         yield f"Points, late penalty or roster entry changed, without grading again: {updated}."
-    if waiting := result.marks.waiting:
+    if waiting := result.grades.waiting:
         yield f"Answers for a person to read, in formgrader: {waiting}. Until then they count 0."
     for unit, students in result.outdated.items():
         yield (
@@ -187,7 +193,7 @@ def _remarks(work: "Assignment", *, graded: str = "graded") -> Iterator[str]:
             f"IGNORED in {relative_path(work.submitted)}: {list_names(work.passed_over)}. "
             "A submission must be at STUDENT/UNIT/UNIT.ipynb; move these files there, or delete them."
         )
-    with_notebook = {hand_in.student for hand_in in work.hand_ins if hand_in.notebook is not None}
+    with_notebook = {submission.student for submission in work.submissions if submission.notebook is not None}
     if strangers := [student for student in work.not_on_roster if student in with_notebook]:
         yield f"NOT ON THE ROSTER, but {graded} all the same: {list_names(strangers)}."
     if without := [student for student in work.not_on_roster if student not in with_notebook]:

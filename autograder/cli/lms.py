@@ -13,7 +13,7 @@ from .options import STANDARD_OUTPUT, Course, IdColumn, RosterFile, Section, Uni
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..gradebook.roster import Roster
-    from ..lms.grade_tables import MarkedClass, Table
+    from ..lms.grade_tables import GradedClass, Table
     from ..lms.zip_files import Imported
 
 
@@ -106,22 +106,22 @@ def export(
     from ..gradebook.database import FILE
     from ..gradebook.roster import ROSTER
     from ..gradebook.spreadsheet import as_csv
-    from ..lms.grade_tables import marked_class
+    from ..lms.grade_tables import graded_class
 
     place = output or STANDARD_OUTPUT
     root = class_folder(course_folder).resolve()
     assignments = _assignments(assignment or [], units)
     result_files.check(place, [roster or root / ROSTER, root / FILE])
-    marks = marked_class(root, list(dict.fromkeys(units)), roster, id_column, section)
-    table = _table(form, marks, assignments)
+    grades = graded_class(root, list(dict.fromkeys(units)), roster, id_column, section)
+    table = _table(form, grades, assignments)
     result_files.write(place, as_csv(table.rows).encode("utf-8", "replace"))
-    for sentence in (*marks.roster.remarks, *table.remarks):
+    for sentence in (*grades.roster.remarks, *table.remarks):
         remark(sentence)
     if place != STANDARD_OUTPUT:
-        remark(f"Written: {relative_path(place.absolute())}, {len(marks.roster.students)} students.")
+        remark(f"Written: {relative_path(place.absolute())}, {len(grades.roster.students)} students.")
     if table.without:
         remark(f"NOT ON THE ROSTER, and left out: {list_names(table.without)}.")
-    if table.without or marks.roster.left_out:
+    if table.without or grades.roster.left_out:
         raise typer.Exit(1)
 
 
@@ -137,14 +137,14 @@ def _assignments(options: list[str], units: list[str]) -> dict[str, str]:
     return columns
 
 
-def _table(form: Format, marks: "MarkedClass", assignments: dict[str, str]) -> "Table":
+def _table(form: Format, grades: "GradedClass", assignments: dict[str, str]) -> "Table":
     from ..lms import grade_tables
 
     if form == "canvas":
-        return grade_tables.for_canvas(marks, assignments)
+        return grade_tables.for_canvas(grades, assignments)
     if assignments:
         fail("`--assignment` names columns of Canvas: use it only with `--format canvas`.")
-    return grade_tables.for_moodle(marks) if form == "moodle" else grade_tables.for_spreadsheet(marks)
+    return grade_tables.for_moodle(grades) if form == "moodle" else grade_tables.for_spreadsheet(grades)
 
 
 def feedback_zip(
@@ -155,7 +155,7 @@ def feedback_zip(
     course_folder: Course = None,
 ) -> None:
     """Pack the feedback pages for Canvas or Moodle, whichever the submissions were imported from."""
-    from ..gradebook import marks
+    from ..gradebook import grades
     from ..gradebook.course_directory import course_directory
     from ..lms import zip_files
     from ..lms.zip_files import pack_feedback
@@ -164,7 +164,7 @@ def feedback_zip(
     result_files.reject_standard_output(output, "Name a file.")
     if output:
         result_files.check(output)
-    (of_unit,) = marks.of_units(root, [unit])
+    (of_unit,) = grades.of_units(root, [unit])
     origins = zip_files.read_origins(root, unit)
     if not origins:
         fail(

@@ -15,7 +15,7 @@ from ..course.settings import Settings
 from ..pool.grading_pool import GradingPool
 from ..pool.process import GradingProcess
 from ..pool.requests import Device, GradeNotebook
-from ..report import Report, without_marks
+from ..report import Report, ungraded_report
 from ..reports.exports import Visibility, json_line
 from .console import OUR_FAULT, TOO_LOW, fail, remark, results, to_stderr
 from .options import Require, Trust, isolation_settings, named, schema_option
@@ -118,7 +118,7 @@ def _reports(notebooks: Sequence[Path], device: Device, settings: Settings, *, r
                 report = pool.grade(submission, tries=_TRIES)
                 yield pool.repair(submission, report) if repair else report
             else:
-                yield without_marks(submission.name, "unreadable", str(file.content), ready)
+                yield ungraded_report(submission.name, "unreadable", str(file.content), ready)
 
 
 def _first_unit(notebooks: Sequence[Path]) -> str:

@@ -125,7 +125,7 @@ def isolation_settings(require: Literal["A", "B"] | None, trust: bool) -> settin
     return loaded.trusting() if trust else loaded
 
 
-def marking_at(scheduler: str | None, *, plain_tcp: bool) -> "Callable[..., BatchGrading]":
+def batch_grading_at(scheduler: str | None, *, plain_tcp: bool) -> "Callable[..., BatchGrading]":
     """Return the constructor of a batch that grades: on a cluster if a scheduler is named, else on this machine.
 
     Raises GradingRefused.

@@ -43,7 +43,7 @@ def serve(
     ] = "all",
     roster: RosterFile = None,
     id_column: IdColumn = None,
-    markers: Annotated[
+    process_count: Annotated[
         int,
         typer.Option(
             "--markers",
@@ -93,7 +93,7 @@ def serve(
         serve_course(
             units,
             options,
-            markers=markers,
+            process_count=process_count,
             port=port,
             on_start=lambda ready, at: announce_start(units, root, ready, at),
             on_outcome=lambda served: _print(served, with_unit=len(units) > 1, as_json=as_json),

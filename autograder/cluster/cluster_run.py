@@ -18,12 +18,12 @@ from distributed import Future
 from .. import course
 from ..classroom.assignment import Assignment
 from ..classroom.batch import EACH, GradedSubmission
-from ..classroom.submissions import HandIn, Read
+from ..classroom.submissions import Read, Submission
 from ..course import content
 from ..course.settings import Settings
 from ..pool.process import GradingRefused
 from ..pool.requests import Device, GradeNotebook, Ready, in_utf8
-from ..report import Report, joined, without_marks
+from ..report import Report, joined, ungraded_report
 from .connection import POLL_SECONDS, Address, Connection, WorkerLost, connected, shortened
 from .messages import Able, BadAnswer, CannotGrade, Expected, Task, Terms
 from .worker import examine, grade
@@ -51,33 +51,33 @@ class WorkQueue:
     alone with two of them.
     """
 
-    def __init__(self, hand_ins: Sequence[HandIn]) -> None:
-        self._new = deque(hand_ins)
-        self._suspects: deque[HandIn] = deque()
+    def __init__(self, submissions: Sequence[Submission]) -> None:
+        self._new = deque(submissions)
+        self._suspects: deque[Submission] = deque()
         self._deaths: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._new) + len(self._suspects)
 
-    def take(self, workers: int) -> list[HandIn]:
+    def take(self, workers: int) -> list[Submission]:
         """Return the next submissions for a worker: fewer as fewer are left, and empty if none is left."""
         if self._new:
             size = max(1, min(MOST_OF_A_TASK, len(self._new) // (2 * workers)))
             return [self._new.popleft() for _ in range(size)]
         return [self._suspects.popleft()] if self._suspects else []
 
-    def put_back(self, hand_ins: Sequence[HandIn]) -> None:
+    def put_back(self, submissions: Sequence[Submission]) -> None:
         """Put back the submissions of a task that the worker has not graded yet."""
-        self._new.extendleft(reversed(hand_ins))
+        self._new.extendleft(reversed(submissions))
 
-    def worker_lost(self, hand_ins: Sequence[HandIn]) -> HandIn | None:
+    def worker_lost(self, submissions: Sequence[Submission]) -> Submission | None:
         """Put back the submissions at a lost worker, except the one that caused the loss; return that one, or None."""
-        if len(hand_ins) == 1:
-            (alone,) = hand_ins
+        if len(submissions) == 1:
+            (alone,) = submissions
             self._deaths[alone.student] += 1
             if self._deaths[alone.student] >= _DEATHS:
                 return alone
-        self._suspects.extend(hand_ins)
+        self._suspects.extend(submissions)
         return None
 
 
@@ -92,7 +92,7 @@ class ClusterWorker:
     """The worker's conditions, once they are validated."""
     is_open: bool = True
     """False if the worker has left, or gets no more submissions."""
-    task: list[tuple[HandIn, Read, GradeNotebook]] = field(default_factory=list)
+    task: list[tuple[Submission, Read, GradeNotebook]] = field(default_factory=list)
     """The submissions at the worker: as the class has them, as they were read, and as they were sent."""
     graded: int = 0
 
@@ -103,20 +103,20 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
     def __init__(
         self,
         work: Assignment,
-        hand_ins: Sequence[HandIn],
+        submissions: Sequence[Submission],
         *,
         device: Device,
         settings: Settings,
-        markers: int = 0,
+        process_count: int = 0,
         scheduler: Address,
         say: Callable[[str], None],
     ) -> None:
-        """hand_ins: those to grade; one without a notebook gets no report. device: auto is the CPU here, so that a
-        class is graded on one kind. markers: ignored, each worker has one grading process. say: called with messages
-        on workers for the instructor.
+        """submissions: those to grade; one without a notebook gets no report. device: auto is the CPU here, so that a
+        class is graded on one kind. process_count: ignored, each worker has one grading process. say: called with
+        messages on workers for the instructor.
         """
-        self._hand_ins = [hand_in for hand_in in hand_ins if hand_in.notebook is not None]
-        self._read = work.submissions.read
+        self._to_grade = [submission for submission in submissions if submission.notebook is not None]
+        self._read = work.files.read
         self._scheduler = scheduler
         self._say = say
         self._unit = work.unit.name
@@ -125,7 +125,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         digest = content.unit_digest(self._unit, work.root)
         self._terms = Terms(self._unit, digest, "cuda" if self._is_gpu else "cpu", settings)
         self._expected = Expected(course.unit(self._unit, work.root), self._terms, frozenset(questions))
-        self._queue = WorkQueue(self._hand_ins)
+        self._queue = WorkQueue(self._to_grade)
         self._workers: dict[str, ClusterWorker] = {}
         self._validated: list[ClusterWorker] = []
         self.results: deque[GradedSubmission] = deque()
@@ -152,7 +152,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
 
     def graded(self) -> Iterator[GradedSubmission]:
         """Yield every submission once, as it is graded; raises GradingRefused if no worker or scheduler is left."""
-        for _ in self._hand_ins:
+        for _ in self._to_grade:
             try:
                 self._proceed()
             except GradingRefused:
@@ -221,18 +221,18 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
 
     def _send_task(self, worker: ClusterWorker) -> None:
         """Send a worker a task of submissions to grade, if any are left."""
-        hand_ins = self._queue.take(sum(other.able is not None for other in self._open_workers()))
+        submissions = self._queue.take(sum(other.able is not None for other in self._open_workers()))
         size = 0
-        for number, hand_in in enumerate(hand_ins):
-            read = self._read(hand_in)
+        for number, submission in enumerate(submissions):
+            read = self._read(submission)
             content = read.file.content
-            worker.task.append((hand_in, read, GradeNotebook(str(number), content, self._unit, read.file.digest)))
+            worker.task.append((submission, read, GradeNotebook(str(number), content, self._unit, read.file.digest)))
             size += len(content) if isinstance(content, bytes) else 0
             if size > _TASK_BYTES:
                 break
-        self._queue.put_back(hand_ins[len(worker.task) :])
+        self._queue.put_back(submissions[len(worker.task) :])
         if worker.task:
-            task = Task(self._terms, [submission for _, _, submission in worker.task])
+            task = Task(self._terms, [request for _, _, request in worker.task])
             worker.answer = self._connection.submit(worker.address, grade, task, gpu=self._is_gpu)
 
     def _take_answer(self, worker: ClusterWorker) -> None:
@@ -243,16 +243,16 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
                 worker.able = self._expected.able(answer)
                 self._validated.append(worker)
                 return
-            submissions = [submission for _, _, submission in worker.task]
-            reports = self._expected.reports(answer, submissions, worker.able)
+            requests = [request for _, _, request in worker.task]
+            reports = self._expected.reports(answer, requests, worker.able)
         except WorkerLost:
             self._lose(self._workers.pop(worker.address))
         except (CannotGrade, BadAnswer) as reason:
             self._refuse(worker, reason)
         else:
-            for (hand_in, read, _), report in zip(worker.task, reports, strict=False):
-                self._record(worker, hand_in, read, report)
-            self._queue.put_back([hand_in for hand_in, _, _ in worker.task[len(reports) :]])
+            for (submission, read, _), report in zip(worker.task, reports, strict=False):
+                self._record(worker, submission, read, report)
+            self._queue.put_back([submission for submission, _, _ in worker.task[len(reports) :]])
             worker.task = []
 
     def _refuse(self, worker: ClusterWorker, reason: object) -> None:
@@ -261,13 +261,13 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
 
     def _lose(self, worker: ClusterWorker) -> None:
         """Give a worker no more, and put back its submissions. One may be the cause, and must not cost all workers."""
-        if worker.able and (alone := self._queue.worker_lost([hand_in for hand_in, _, _ in worker.task])):
-            self._record(worker, alone, self._read(alone), without_marks("", "grader_error", _LOST, worker.able))
+        if worker.able and (alone := self._queue.worker_lost([submission for submission, _, _ in worker.task])):
+            self._record(worker, alone, self._read(alone), ungraded_report("", "grader_error", _LOST, worker.able))
         worker.is_open, worker.answer, worker.task = False, None, []
 
-    def _record(self, worker: ClusterWorker, hand_in: HandIn, read: Read, report: Report) -> None:
+    def _record(self, worker: ClusterWorker, submission: Submission, read: Read, report: Report) -> None:
         """Add a report, completed with the student and the note on the file, which workers do not receive."""
-        name = in_utf8(f"{hand_in.folder}/{self._unit}/{hand_in.notebook}")
-        report = msgspec.structs.replace(report, notebook=name, message=joined(hand_in.note, report.message))
+        name = in_utf8(f"{submission.folder}/{self._unit}/{submission.notebook}")
+        report = msgspec.structs.replace(report, notebook=name, message=joined(submission.note, report.message))
         worker.graded += 1
-        self.results.append(GradedSubmission(hand_in, read.file.content, report, read.stamp))
+        self.results.append(GradedSubmission(submission, read.file.content, report, read.stamp))

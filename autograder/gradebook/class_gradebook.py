@@ -21,8 +21,8 @@ from .course_directory import CourseProblem, first_error, nbgrader_api
 from .database import Database
 from .deadlines import Deadlines
 from .entry import Entry
+from .grades import UnitGrades, unit_grades
 from .lateness import LatePenalties
-from .marks import UnitMarks, unit_marks
 from .records import Attempt, Record, Try
 from .reweights import Rules
 from .roster import Enrolled
@@ -101,9 +101,9 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         """Return an empty entry for the unit's cells, for a student who has none."""
         return entry.new_entry(self._session, self._unit, self._cells, student, self.deadlines)
 
-    def marks(self) -> UnitMarks:
+    def grades(self) -> UnitGrades:
         """Return the unit's grades of all students."""
-        return unit_marks(self._session, self._unit, self._cells, self.deadlines)
+        return unit_grades(self._session, self._unit, self._cells, self.deadlines)
 
     def times(self) -> dict[str, Times]:
         """Return submission time and due date of each graded submission, by student."""

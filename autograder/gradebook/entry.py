@@ -234,7 +234,7 @@ def find_entry(session: Session, unit: str, cells: Cells, student: str, deadline
     if row is None:
         return None
     submission, notebook = row
-    # The tables' only index begins with the cell: without it every query would go through the marks of the whole class.
+    # The tables' only index begins with the cell: without it every query would go through the whole class's grades.
     grades, comments = (
         session.query(kind).filter(kind.notebook_id == notebook.id, kind.cell_id.in_(names))
         for kind, names in ((Grade, cells.graded), (Comment, cells.answered))

@@ -27,7 +27,7 @@ from .course_lock import course_lock
 from .records import PointsChange
 
 _DIGITS = 2
-"""Digits after the point that a score has; so that full marks stay full, a maximum has no more."""
+"""Digits after the point that a score has; so that full grades stay full, a maximum has no more."""
 _MOST = 10_000
 
 

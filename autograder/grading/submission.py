@@ -28,7 +28,7 @@ from ..report import (
     SubmissionStatus,
     WrittenQuestion,
     joined,
-    without_marks,
+    ungraded_report,
 )
 from ..sandbox.client import SandboxLost
 from ..sandbox.fork_server import ForkServer
@@ -205,7 +205,7 @@ class NotebookGrading:
     def without_score(self, submission: GradeNotebook, status: SubmissionStatus, why: object) -> Report:
         """Return the report on a submission that cannot be graded. why: the reason, as a message to the student."""
         unit = submission.unit if status == "grader_error" else None
-        return without_marks(
+        return ungraded_report(
             submission.name, status, str(why), self.conditions,
             unit=unit, submission=submission.digest, note=submission.note,
         )  # fmt: skip

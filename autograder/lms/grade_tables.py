@@ -10,7 +10,7 @@ from .. import course
 from ..course.submitted_files import OpenedFolder
 from ..errors import UserError
 from ..gradebook.course_directory import CourseProblem, course_directory
-from ..gradebook.marks import UnitMarks, of_units
+from ..gradebook.grades import UnitGrades, of_units
 from ..gradebook.roster import Roster, class_list
 from ..gradebook.spreadsheet import number, text, value
 
@@ -35,24 +35,24 @@ class NoTable(UserError):
 
 
 @dataclass(frozen=True)
-class MarkedClass:
+class GradedClass:
     """The grades of a class in one or more units, with its roster."""
 
     roster: Roster
-    units: list[UnitMarks]
+    units: list[UnitGrades]
     handed_in: Mapping[str, frozenset[str]]
     """The students with a submission on the disk, their own or their group's, by unit."""
 
-    def status(self, student: str, unit: UnitMarks) -> str:
+    def status(self, student: str, unit: UnitGrades) -> str:
         """Return the status of a student's submission: that of its report, NOT_SUBMITTED, NOT_GRADED or GRADED."""
-        if student in unit.marks:
-            return unit.marks[student].status or GRADED
+        if student in unit.grades:
+            return unit.grades[student].status or GRADED
         return NOT_GRADED if student in self.handed_in[unit.unit] else NOT_SUBMITTED
 
-    def score(self, student: str, unit: UnitMarks) -> str:
+    def score(self, student: str, unit: UnitGrades) -> str:
         """Return a student's score as text: `0` if nothing was submitted, empty if the submission is not graded."""
-        mark = unit.marks.get(student)
-        return "" if self.status(student, unit) == NOT_GRADED and not mark else number(mark.score if mark else 0.0)
+        grade = unit.grades.get(student)
+        return "" if self.status(student, unit) == NOT_GRADED and not grade else number(grade.score if grade else 0.0)
 
     @property
     def listed(self) -> list[str]:
@@ -62,35 +62,35 @@ class MarkedClass:
     @property
     def unlisted(self) -> list[str]:
         """The ids of the students who have a grade but are not on the roster."""
-        return sorted({student for unit in self.units for student in unit.marks} - set(self.listed))
+        return sorted({student for unit in self.units for student in unit.grades} - set(self.listed))
 
 
-def marked_class(
+def graded_class(
     root: Path, units: list[str], roster: Path | None, id_column: str | None, section: str | None = None
-) -> MarkedClass:
+) -> GradedClass:
     """Read a class's grades and roster.
 
     root: the class's folder. units: names of the units; all if empty. roster, id_column: the roster's file and its
     column of ids; None for the defaults. section: return only the students of this section.
-    Raises UnknownUnit, NoMarks, BadRoster and CourseProblem.
+    Raises UnknownUnit, NoGrades, BadRoster and CourseProblem.
     """
     if not root.is_dir():
         raise CourseProblem(f"The course folder {root} is not there.")
-    marks = of_units(root, units)
+    grades = of_units(root, units)
     people = class_list(root, roster, id_column).roster.in_section(section)
     folder = root / course_directory(root).submitted_directory
     students = {student.id for student in people.students}
     if section is not None:
-        marks = [of_unit.of_students(students) for of_unit in marks]
+        grades = [of_unit.of_students(students) for of_unit in grades]
     handed_in = {
         unit.unit: frozenset(
             student
-            for student in students - set(unit.marks)
+            for student in students - set(unit.grades)
             if any(_has_files(folder / member / unit.unit) for member in people.group_of(student))
         )
-        for unit in marks
+        for unit in grades
     }
-    return MarkedClass(people, marks, handed_in)
+    return GradedClass(people, grades, handed_in)
 
 
 def _has_files(folder: Path) -> bool:
@@ -111,54 +111,54 @@ class Table:
     """The ids of students who have a grade but are not in the table."""
 
 
-def for_spreadsheet(marks: MarkedClass) -> Table:
+def for_spreadsheet(grades: GradedClass) -> Table:
     """Return a table for spreadsheets, with a row for each student.
 
     For each unit, a row has the status, the score, the late penalty, the extension and each exercise's points.
     """
-    person = [name for name in marks.roster.person if name != "id"]
+    person = [name for name in grades.roster.person if name != "id"]
     header = ["student_id", *person]
-    for unit in marks.units:
+    for unit in grades.units:
         cells = [cell.removeprefix(course.CHECK_PREFIX) for cell in unit.points]
         columns = ("status", "score", "max_score", "late_penalty", "extension_hours", "to_be_read", *cells)
         header += [f"{unit.unit}.{name}" for name in columns]
     rows = [header]
-    for student in (*marks.listed, *marks.unlisted):
-        who = [text(student), *(value(marks.roster.value(student, name)) for name in person)]
-        rows.append(who + [cell for unit in marks.units for cell in _cells(marks, unit, student)])
-    return Table(rows, [*_about(marks)])
+    for student in (*grades.listed, *grades.unlisted):
+        who = [text(student), *(value(grades.roster.value(student, name)) for name in person)]
+        rows.append(who + [cell for unit in grades.units for cell in _cells(grades, unit, student)])
+    return Table(rows, [*_about(grades)])
 
 
-def _cells(marks: MarkedClass, unit: UnitMarks, student: str) -> list[str]:
-    mark = unit.marks.get(student)
-    status, score = marks.status(student, unit), marks.score(student, unit)
+def _cells(grades: GradedClass, unit: UnitGrades, student: str) -> list[str]:
+    grade = unit.grades.get(student)
+    status, score = grades.status(student, unit), grades.score(student, unit)
     extension = number(unit.extensions.get(student, timedelta()) / timedelta(hours=1))
-    if mark is None:
+    if grade is None:
         return [status, score, number(unit.max_score), score, extension, *[score] * (1 + len(unit.points))]
-    points = [number(mark.shown.scores[cell]) for cell in unit.points]
-    penalty, waiting = number(mark.shown.late_penalty), str(len(mark.waiting))
+    points = [number(grade.shown.scores[cell]) for cell in unit.points]
+    penalty, waiting = number(grade.shown.late_penalty), str(len(grade.waiting))
     return [status, score, number(unit.max_score), penalty, extension, waiting, *points]
 
 
-def for_canvas(marks: MarkedClass, assignments: Mapping[str, str]) -> Table:
+def for_canvas(grades: GradedClass, assignments: Mapping[str, str]) -> Table:
     """Return a table for import into Canvas: Canvas's columns about students, and a column for each unit.
 
     The column of a unit is that of its assignment in the roster, if the roster has it. assignments: the column's name,
     by unit, for assignments that are not named like the unit. Raises NoTable.
     """
-    roster = marks.roster
-    person, people, remarks = _people(marks, "Canvas")
-    columns = {unit.unit: _assignment(roster, unit.unit, assignments.get(unit.unit)) for unit in marks.units}
+    roster = grades.roster
+    person, people, remarks = _people(grades, "Canvas")
+    columns = {unit.unit: _assignment(roster, unit.unit, assignments.get(unit.unit)) for unit in grades.units}
     rows = [[*person, *columns.values()], [_POINTS_POSSIBLE, *[""] * (len(person) - 1)]]
     spared: dict[str, None] = {}
     for student, who in people.items():
         rows.append(who)
-        for unit in marks.units:
+        for unit in grades.units:
             before = roster.value(student, columns[unit.unit])
-            is_spared = before in _OF_CANVAS and student not in unit.marks
-            who.append(before if is_spared else marks.score(student, unit))
+            is_spared = before in _OF_CANVAS and student not in unit.grades
+            who.append(before if is_spared else grades.score(student, unit))
             spared |= {student: None} if is_spared else {}
-    for unit in marks.units:
+    for unit in grades.units:
         name, most = columns[unit.unit], number(unit.max_score)
         points = roster.points_possible.get(name, most)
         rows[1].append(points)  # uploading other points than Canvas has would change them
@@ -174,29 +174,29 @@ def for_canvas(marks: MarkedClass, assignments: Mapping[str, str]) -> Table:
         remarks.append(
             f"Submitted nothing, and left excused (EX) or without the assignment (N/A): {', '.join(spared)}."
         )
-    return Table(rows, remarks, marks.unlisted)
+    return Table(rows, remarks, grades.unlisted)
 
 
-def for_moodle(marks: MarkedClass) -> Table:
+def for_moodle(grades: GradedClass) -> Table:
     """Return a table for import into Moodle; if the roster is a grading worksheet, this worksheet with the grades.
 
     Raises NoTable.
     """
-    roster = marks.roster
+    roster = grades.roster
     if set(map(roster.word, roster.header)) >= _WORKSHEET:
-        return _worksheet(marks)
-    person, people, remarks = _people(marks, "Moodle")
-    rows = [[*person, *(unit.unit for unit in marks.units)]]
-    rows += [[*who, *(marks.score(student, unit) for unit in marks.units)] for student, who in people.items()]
-    return Table(rows, remarks, marks.unlisted)
+        return _worksheet(grades)
+    person, people, remarks = _people(grades, "Moodle")
+    rows = [[*person, *(unit.unit for unit in grades.units)]]
+    rows += [[*who, *(grades.score(student, unit) for unit in grades.units)] for student, who in people.items()]
+    return Table(rows, remarks, grades.unlisted)
 
 
-def _people(marks: MarkedClass, platform: str) -> tuple[tuple[str, ...], dict[str, list[str]], list[str]]:
+def _people(grades: GradedClass, platform: str) -> tuple[tuple[str, ...], dict[str, list[str]], list[str]]:
     """Return a platform's columns that identify students, the values in them by student, and remarks on both.
 
     platform: `Canvas` or `Moodle`.
     """
-    roster, remarks = marks.roster, []
+    roster, remarks = grades.roster, []
     if roster.platform == platform:
         columns = roster.person
         rows = {one.id: [roster.value(one.id, name) for name in columns] for one in roster.students}
@@ -216,7 +216,7 @@ def _people(marks: MarkedClass, platform: str) -> tuple[tuple[str, ...], dict[st
             f"An apostrophe was put before values that a spreadsheet would read as a formula: {', '.join(changed)}. "
             f"{platform} has to find these students by their other columns."
         )
-    return columns, people, [*remarks, *_about(marks)]
+    return columns, people, [*remarks, *_about(grades)]
 
 
 def _assignment(roster: Roster, unit: str, column: str | None) -> str:
@@ -241,9 +241,9 @@ def _plain(name: str) -> str:
     return "".join(filter(str.isalnum, name.casefold()))
 
 
-def _worksheet(marks: MarkedClass) -> Table:
+def _worksheet(grades: GradedClass) -> Table:
     """Return Moodle's grading worksheet with the grades filled in; raises NoTable if there are several units."""
-    roster, (unit, *more) = marks.roster, marks.units
+    roster, (unit, *more) = grades.roster, grades.units
     if more:
         raise NoTable("A grading worksheet from Moodle is for one assignment: name only one unit.")
     header = [
@@ -251,8 +251,8 @@ def _worksheet(marks: MarkedClass) -> Table:
     ]
     rows = [header]
     too_high = []
-    for student in marks.listed:
-        score = marks.score(student, unit)
+    for student in grades.listed:
+        score = grades.score(student, unit)
         rows.append([score if roster.word(name) == "grade" else value(roster.value(student, name)) for name in header])
         if _as_number(roster.value(student, "maximum grade")) < _as_number(score):
             too_high.append(student)
@@ -260,7 +260,7 @@ def _worksheet(marks: MarkedClass) -> Table:
         f"Moodle ignores grades above its maximum, and does not say so: {', '.join(too_high)}. Set the assignment's "
         f"maximum grade in Moodle to {number(unit.max_score)}."
     ]
-    return Table(rows, [*(remarks if too_high else []), *_about(marks)], marks.unlisted)
+    return Table(rows, [*(remarks if too_high else []), *_about(grades)], grades.unlisted)
 
 
 def _as_number(text: str) -> float:
@@ -271,13 +271,13 @@ def _as_number(text: str) -> float:
         return float("inf")
 
 
-def _about(marks: MarkedClass) -> Iterator[str]:
+def _about(grades: GradedClass) -> Iterator[str]:
     """Yield remarks on each unit about missing submissions, missing grades and answers that a person must grade."""
-    for unit in marks.units:
-        statuses = {student: marks.status(student, unit) for student in (*marks.listed, *marks.unlisted)}
+    for unit in grades.units:
+        statuses = {student: grades.status(student, unit) for student in (*grades.listed, *grades.unlisted)}
         missing = sum(status == NOT_SUBMITTED for status in statuses.values())
         ungraded = [student for student, status in statuses.items() if status == NOT_GRADED]
-        waiting = sum(len(mark.waiting) for mark in unit.marks.values())
+        waiting = sum(len(grade.waiting) for grade in unit.grades.values())
         if missing == len(statuses):
             yield f"{unit.unit}: NOBODY HAS SUBMITTED, so everyone has 0 for this unit."
         elif missing:

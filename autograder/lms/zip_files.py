@@ -25,7 +25,7 @@ from ..classroom import whole_files
 from ..course.notebook import printable
 from ..course.submitted_files import BadZip, NotTaken, ZipFile, new_folder, path_within
 from ..errors import UserError
-from ..gradebook.marks import UnitMarks
+from ..gradebook.grades import UnitGrades
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
 from ..output_files import opened
@@ -290,24 +290,24 @@ class Packed:
     """Students whose page was packed but is older than a change of the grade or comments, or than the due date."""
 
 
-def pack_feedback(output: Path, directory: Any, marks: UnitMarks, origins: Mapping[str, Origin]) -> Packed:
+def pack_feedback(output: Path, directory: Any, grades: UnitGrades, origins: Mapping[str, Origin]) -> Packed:
     """Write a zip file with the feedback pages of a unit, unless there are none; raises NotWritable.
 
-    The file is written completely or not at all. output: its path. directory: nbgrader's `CourseDirectory`. marks: the
+    The file is written completely or not at all. output: its path. directory: nbgrader's `CourseDirectory`. grades: the
     grades of the unit. origins: by student, the platform that the submission was imported from.
     """
     packed = Packed()
     names: dict[Path, str] = {}
-    for student in sorted({*origins, *marks.marks}):
-        page = Path(directory.format_path(directory.feedback_directory, student, marks.unit)) / f"{marks.unit}.html"
+    for student in sorted({*origins, *grades.grades}):
+        page = Path(directory.format_path(directory.feedback_directory, student, grades.unit)) / f"{grades.unit}.html"
         if not page.is_file():
             packed.without_page.append(student)
         elif student not in origins:
             packed.without_origin.append(student)
         else:
-            names[page] = f"{origins[student].returned}{marks.unit}.html"
+            names[page] = f"{origins[student].returned}{grades.unit}.html"
             packed.packed.append(student)
-            mark = marks.marks.get(student)
+            mark = grades.grades.get(student)
             if mark and mark.page and mark.page != mark.shown.digest:
                 packed.outdated.append(student)
     if names:

@@ -23,7 +23,7 @@ def put_into(c: Any, folder: Path) -> None:
 
     # The exchange holds what strangers put there: no link in it is followed, and nobody hands in for somebody else.
     c.ExchangeFactory.release_assignment = f"{_PLUGIN}.exchange.ReleaseUnit"
-    c.ExchangeFactory.collect = f"{_PLUGIN}.exchange.CollectHandIns"
+    c.ExchangeFactory.collect = f"{_PLUGIN}.exchange.CollectSubmissions"
     c.ExchangeFactory.release_feedback = f"{_PLUGIN}.exchange.ReleaseFeedback"
 
     # The whole report is next to each mark, for the instructor; students get feedback pages without it.

@@ -56,7 +56,7 @@ class NotCollected(Exception):
     """Raised if a folder in the exchange cannot be collected; `str()` says why."""
 
 
-class CollectHandIns(ExchangeCollect):
+class CollectSubmissions(ExchangeCollect):
     """Chooses among a student's submissions as nbgrader does, but copies them one at a time and follows no link.
 
     It reports anything that is not a submission, leaves it where it is, and collects the rest. A collected folder is

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ..course.settings import Settings
-from ..report import Report, without_marks
+from ..report import Report, ungraded_report
 from .process import GradingProcess, GradingRefused, GradingStopped, NotStarted
 from .requests import Device, FindRepairs, GradeNotebook, Ready
 
@@ -114,7 +114,7 @@ class GradingPool:
                 if self._closing.is_set():
                     raise
                 stopped = str(error)
-        return without_marks(
+        return ungraded_report(
             submission.name, "grader_error", stopped, process.ready,
             unit=submission.unit, submission=submission.digest, note=submission.note,
         )  # fmt: skip

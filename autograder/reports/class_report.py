@@ -15,7 +15,7 @@ from ..course.cells import code_cells
 from ..course.notebook import RawNotebook, parse, printable
 from ..course.notebook_file import read_at
 from ..gradebook.course_directory import course_directory
-from ..gradebook.marks import Mark, NoMarks, UnitMarks, of_units
+from ..gradebook.grades import Grade, NoGrades, UnitGrades, of_units
 from ..gradebook.roster import Enrolled
 from ..gradebook.spreadsheet import as_csv, rounded, text
 from ..report import Report
@@ -112,29 +112,29 @@ def compose(
     """Return the report on a unit of the course in `root`.
 
     section, students: the section that the report is about, and the ids of its students; None for the whole class.
-    Raises UnknownUnit, NoMarks and CourseProblem.
+    Raises UnknownUnit, NoGrades and CourseProblem.
     """
     if not root.is_dir():
-        raise NoMarks(f"The course folder {root} is not there.")
+        raise NoGrades(f"The course folder {root} is not there.")
     unit = course.unit(unit_name, root)
     (scores,) = of_units(root, [unit_name])
     everyone = scores.students
     if students is not None:
         scores = scores.of_students(students)
-    if not scores.marks:
+    if not scores.grades:
         command = shlex.join(["autograder", "grade", unit_name, "--course", str(root)])
         of_section = "" if section is None else f" in the section {printable(section)}"
-        raise NoMarks(f"Nothing of {unit_name} is graded yet{of_section}. Run `{command}`.")
+        raise NoGrades(f"Nothing of {unit_name} is graded yet{of_section}. Run `{command}`.")
     directory = course_directory(root)
     answers: list[WrongAnswer] = []
     statements: dict[tuple[str, str], str] = {}
     reported: set[str] = set()
-    for student, mark in scores.marks.items():
+    for student, grade in scores.grades.items():
         folder = Path(directory.format_path(directory.autograded_directory, student, unit_name))
         report = read_report(folder, unit_name)
-        if report is not None and report.submission == mark.submission:
+        if report is not None and report.submission == grade.submission:
             reported.add(student)
-            answers += _wrong_answers(student, report, mark, folder, unit)
+            answers += _wrong_answers(student, report, grade, folder, unit)
             statements |= _statements(report)
     names = Names(everyone, _source_text(course.source(unit_name, root)))
     headings = unit.sections
@@ -145,14 +145,14 @@ def compose(
         lambda answer, text: not (is_anonymous and names.is_in(text, answer.notebook)),
     )
     mistakes = {(one.student, one.report.name): [mistake.name for mistake in one.report.mistakes] for one in answers}
-    marks = list(scores.marks.values())
-    exercises = list(_exercise_figures(scores.points, marks, headings))
-    rows = [_row(student, scores.marks.get(student.id), scores.points, mistakes) for student in scores.students]
+    grades = list(scores.grades.values())
+    exercises = list(_exercise_figures(scores.points, grades, headings))
+    rows = [_row(student, scores.grades.get(student.id), scores.points, mistakes) for student in scores.students]
     class_report = ClassReport(
         unit_name, unit.title, datetime.now(UTC).isoformat(timespec="seconds"), __version__, is_anonymous,
-        len(scores.students), len(marks), scores.max_score,
+        len(scores.students), len(grades), scores.max_score,
         _spread(rows, exercises), exercises,
-        wrong.mistakes(len(marks)), wrong.clusters(), wrong.unexplained(), _concerns(scores, reported),
+        wrong.mistakes(len(grades)), wrong.clusters(), wrong.unexplained(), _concerns(scores, reported),
         rows, section or "",
     )  # fmt: skip
     return _without_names(class_report) if is_anonymous else class_report
@@ -164,7 +164,9 @@ def _source_text(source: Path) -> str:
     return "\n".join(cell.text for cell in notebook.cells) if isinstance(notebook, RawNotebook) else ""
 
 
-def _wrong_answers(student: str, report: Report, mark: Mark, folder: Path, unit: course.Unit) -> Iterator[WrongAnswer]:
+def _wrong_answers(
+    student: str, report: Report, grade: Grade, folder: Path, unit: course.Unit
+) -> Iterator[WrongAnswer]:
     """Yield a student's answers that did not pass, with the gradebook's scores and their cells in the notebook."""
     exercises = [exercise for exercise in report.exercises if exercise.status != "passed"]
     notebook = parse(read_at(folder / f"{unit.name}.ipynb").content) if exercises else None
@@ -173,7 +175,7 @@ def _wrong_answers(student: str, report: Report, mark: Mark, folder: Path, unit:
         failed = [test for test in exercise.tests if test.outcome == "failed"]
         sources = [cell.source for cell in cells if cell.defines(exercise.name)]
         file = report.notebook.rpartition("/")[2]
-        score = min(mark.shown.scores.get(course.CHECK_PREFIX + exercise.name, exercise.score), exercise.max_score)
+        score = min(grade.shown.scores.get(course.CHECK_PREFIX + exercise.name, exercise.score), exercise.max_score)
         answer = replace(exercise, tests=failed, score=score)
         yield WrongAnswer(student, file, answer, sources[-1] if sources else "")
 
@@ -185,42 +187,42 @@ def _statements(report: Report) -> dict[tuple[str, str], str]:
 
 
 def _row(
-    student: Enrolled, mark: Mark | None, cell_names: Iterable[str], mistakes: Mapping[tuple[str, str], list[str]]
+    student: Enrolled, grade: Grade | None, cell_names: Iterable[str], mistakes: Mapping[tuple[str, str], list[str]]
 ) -> Row:
     """Return a student's line in the table of scores.
 
     cell_names: the grade cells, in their order. mistakes: names of known mistakes by student and exercise.
     """
-    if mark is None:
+    if grade is None:
         return Row(student.id, full_name(student), "not_submitted", 0, 0.0, 0.0, 0.0, {})
     cells = {}
     for name in cell_names:
-        if name in mark.shown.scores:
+        if name in grade.shown.scores:
             exercise = name.removeprefix(course.CHECK_PREFIX)
-            score = rounded(mark.shown.scores[name], DIGITS)
-            cells[exercise] = CellFigures(score, name in mark.waiting, mistakes.get((student.id, exercise), []))
+            score = rounded(grade.shown.scores[name], DIGITS)
+            cells[exercise] = CellFigures(score, name in grade.waiting, mistakes.get((student.id, exercise), []))
     return Row(
-        student.id, full_name(student), mark.status, ceil(mark.late.total_seconds() / 60),
-        rounded(mark.shown.score, DIGITS), rounded(mark.shown.late_penalty, DIGITS), rounded(mark.score, DIGITS),
-        cells, mark.shown.is_time_unresolved,
+        student.id, full_name(student), grade.status, ceil(grade.late.total_seconds() / 60),
+        rounded(grade.shown.score, DIGITS), rounded(grade.shown.late_penalty, DIGITS), rounded(grade.score, DIGITS),
+        cells, grade.shown.is_time_unresolved,
     )  # fmt: skip
 
 
-def _concerns(scores: UnitMarks, reported: Collection[str]) -> list[ToLookAt]:
+def _concerns(scores: UnitGrades, reported: Collection[str]) -> list[ToLookAt]:
     """Return the reasons to act, with their students.
 
     reported: the students with a report on the submission that the gradebook has.
     """
-    marks = scores.marks
+    grades = scores.grades
     students = {
-        Concern.WAITING: [student for student, mark in marks.items() if mark.waiting],
-        Concern.LATE: [student for student, mark in marks.items() if mark.late],
-        Concern.LATENESS_UNKNOWN: [student for student, mark in marks.items() if mark.shown.is_time_unresolved],
-        Concern.NOTHING: [student.id for student in scores.students if student.id not in marks],
-        Concern.NO_REPORT: [student for student in marks if student not in reported],
+        Concern.WAITING: [student for student, grade in grades.items() if grade.waiting],
+        Concern.LATE: [student for student, grade in grades.items() if grade.late],
+        Concern.LATENESS_UNKNOWN: [student for student, grade in grades.items() if grade.shown.is_time_unresolved],
+        Concern.NOTHING: [student.id for student in scores.students if student.id not in grades],
+        Concern.NO_REPORT: [student for student in grades if student not in reported],
     }
     for concern, status in _STATUSES.items():
-        students[concern] = [student for student, mark in marks.items() if mark.status == status]
+        students[concern] = [student for student, grade in grades.items() if grade.status == status]
     return [ToLookAt(concern, len(students[concern]), students[concern]) for concern in Concern if students[concern]]
 
 
@@ -248,20 +250,20 @@ def _spread(rows: Sequence[Row], exercises: Sequence[ExerciseFigures]) -> Spread
 
 
 def _exercise_figures(
-    points: Mapping[str, float], marks: Sequence[Mark], headings: Mapping[str, str]
+    points: Mapping[str, float], grades: Sequence[Grade], headings: Mapping[str, str]
 ) -> Iterator[ExerciseFigures]:
     """Yield the statistics of each exercise and written question.
 
     points: maximum points by grade cell. headings: the sections' headings by grade cell.
     """
-    waiting = {name for mark in marks for name in points if name not in mark.shown.scores or name in mark.waiting}
+    waiting = {name for grade in grades for name in points if name not in grade.shown.scores or name in grade.waiting}
     for cell, worth in points.items():
-        submitted = [mark for mark in marks if cell in mark.shown.scores]
-        graded = [mark for mark in submitted if cell not in mark.waiting]
-        scores = [mark.shown.scores[cell] for mark in graded]
+        submitted = [grade for grade in grades if cell in grade.shown.scores]
+        graded = [grade for grade in submitted if cell not in grade.waiting]
+        scores = [grade.shown.scores[cell] for grade in graded]
         passed = sum(score >= worth - _NOISE for score in scores)
         # A damaged file has no answers: its zeros would make every exercise look alike.
-        items = [mark.shown for mark in graded if mark.status != "damaged"]
+        items = [grade.shown for grade in graded if grade.status != "damaged"]
         rest = [sum(item.scores[name] for name in points if name != cell and name not in waiting) for item in items]
         pass_rate = rounded(passed / len(scores), DIGITS) if scores else None
         mean = rounded(statistics.fmean(scores), DIGITS) if scores else None

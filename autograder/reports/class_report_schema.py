@@ -112,7 +112,7 @@ class Cluster(msgspec.Struct, frozen=True):
 
 
 class Unexplained(msgspec.Struct, frozen=True):
-    """Answers without full marks in which no known mistake could be searched for, and the reason."""
+    """Answers without full grades in which no known mistake could be searched for, and the reason."""
 
     exercise: str
     why: str

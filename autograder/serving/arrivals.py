@@ -25,7 +25,7 @@ _STAMP = "%Y-%m-%d %H:%M:%S.%f +0000"
 """Format of nbgrader's `submit`, with a numeric zone: in a course with the zone UTC+3, `UTC` means an offset of 3 h."""
 
 
-class HandedIn(msgspec.Struct, frozen=True):
+class ReceivedSubmission(msgspec.Struct, frozen=True):
     """Answer to a request that submits for a student, with no more than the student may see."""
 
     unit: str
@@ -49,10 +49,10 @@ class HandedIn(msgspec.Struct, frozen=True):
 class Arrival:
     """A notebook that a request submits for a student."""
 
-    about: HandedIn
+    about: ReceivedSubmission
     file: Path
     """Path of the notebook, in a folder that no student can reach."""
-    answer: Callable[[HandedIn | OSError], None]
+    answer: Callable[[ReceivedSubmission | OSError], None]
     """Called when the notebook is in the course's folder or cannot be put there, and later with its outcome."""
     is_wanted: Callable[[], bool]
     """Returns whether the sender still waits. If not, the notebook is rejected, because nobody would learn of it."""
@@ -108,7 +108,7 @@ class Arrivals:
             self._waiting[arrival.owner] = arrival, FileFingerprint.of(folder, f"{unit}.ipynb")
             arrival.answer(arrival.about)
 
-    def answer(self, outcome: Callable[[HandedIn, FileFingerprint], HandedIn]) -> None:
+    def answer(self, outcome: Callable[[ReceivedSubmission, FileFingerprint], ReceivedSubmission]) -> None:
         """Answer the senders whose file has an outcome. outcome: returns the answer, unchanged if there is none yet."""
         for owner, (arrival, fingerprint) in list(self._waiting.items()):
             about = outcome(arrival.about, fingerprint)

@@ -14,7 +14,7 @@ from ..gradebook.course_directory import course_directory
 from ..gradebook.extensions import due_dates
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import StampFormat
-from ..nbgrader_plugin.exchange import CollectHandIns, ReleaseFeedback, not_its_owners, owner_name
+from ..nbgrader_plugin.exchange import CollectSubmissions, ReleaseFeedback, not_its_owners, owner_name
 from ..nbgrader_plugin.guards import SECRET
 from .inbound import Inbound, Sender
 
@@ -29,7 +29,7 @@ EVERYONE = "*"
 """nbgrader's pattern for all students."""
 
 
-class _CollectFolders(CollectHandIns):
+class _CollectFolders(CollectSubmissions):
     """Collects only those folders of the inbound folder that `folders` names."""
 
     folders: Collection[str]
@@ -95,7 +95,7 @@ class Exchange:
         if not senders:
             return chosen, again
         directory = course_directory(self._root)
-        settings = CollectHandIns(coursedir=directory, config=directory.config)
+        settings = CollectSubmissions(coursedir=directory, config=directory.config)
         is_student = may_be_graded(directory)
         stamps = StampFormat.of_course(directory)
         of_unit = cache(lambda unit: due_dates(directory, unit) if settings.before_duedate else lambda student: None)
@@ -155,7 +155,7 @@ class Exchange:
 
     def _course(self) -> Path:
         directory = course_directory(self._root)
-        exchange = CollectHandIns(coursedir=directory, config=directory.config)
+        exchange = CollectSubmissions(coursedir=directory, config=directory.config)
         return Path(str(exchange.root)) / str(directory.course_id)
 
     def _step(self, kind: type[Any], unit: str, student: str, **settings: Any) -> Any:

@@ -23,7 +23,7 @@ from ..gradebook.course_directory import CourseProblem
 from ..gradebook.roster import BadRoster
 from ..report import Report
 from ..reports.exports import json_line
-from .arrivals import Arrival, HandedIn
+from .arrivals import Arrival, ReceivedSubmission
 from .work_queue import UnrecordedNotebook
 
 _SCHEME = "Bearer"
@@ -295,11 +295,11 @@ class _Submission(_Handler):
         self._unit, self._student, self._wait = unit, student, int(wait)
 
     async def take(self, file: NotebookFile) -> None:
-        answers: asyncio.Queue[HandedIn | OSError] = asyncio.Queue()
+        answers: asyncio.Queue[ReceivedSubmission | OSError] = asyncio.Queue()
         parsed = await asyncio.get_running_loop().run_in_executor(None, notebook.parse, file.content)
         if isinstance(parsed, notebook.UnreadableNotebook):
             raise Refused(400, f"{parsed} Nothing was submitted.")
-        about = HandedIn(self._unit, self._student, file.digest, now())
+        about = ReceivedSubmission(self._unit, self._student, file.digest, now())
         self.intake.submit(Arrival(about, self._path, _threadsafe(answers.put_nowait), self.is_wanted))
         try:
             answer = await asyncio.wait_for(answers.get(), _PLACING_SECONDS)
@@ -310,7 +310,7 @@ class _Submission(_Handler):
             raise _unwritable(answer)
         with contextlib.suppress(TimeoutError):
             answer = await asyncio.wait_for(answers.get(), self._wait)
-        self.set_status(200 if isinstance(answer, HandedIn) and answer.status == "marked" else 202)
+        self.set_status(200 if isinstance(answer, ReceivedSubmission) and answer.status == "marked" else 202)
         self.answer(answer)
 
 

@@ -18,7 +18,7 @@ from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.records import Attempt, Try
 from ..gradebook.time_stamp import in_zone
 from ..pool.requests import Ready
-from ..report import Report, joined, without_marks
+from ..report import Report, joined, ungraded_report
 
 HOUR = 3600.0
 MOST_TRIES = 2
@@ -142,4 +142,4 @@ class Retries:
     def ended_each_time(self, name: str, digest: str, note: str) -> Report:
         """Return the report on a file whose tries each ended `serve` itself, so that none was recorded."""
         why, unknown = joined(_ENDED, _NOT_AGAIN), Ready("", "", [])
-        return without_marks(name, "grader_error", why, unknown, unit=self._unit, submission=digest, note=note)
+        return ungraded_report(name, "grader_error", why, unknown, unit=self._unit, submission=digest, note=note)

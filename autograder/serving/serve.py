@@ -38,7 +38,7 @@ def serve(
     units: Sequence[str],
     options: ServeOptions,
     *,
-    markers: int,
+    process_count: int,
     port: int | None = None,
     on_start: Callable[[Ready, int | None], None],
     on_outcome: Callable[[Served], None],
@@ -68,7 +68,7 @@ def serve(
         watch = open_things.enter_context(FolderWatch())
         formatter = open_things.enter_context(page_filters.formatter(options.settings))
         exchange = Exchange(options.root, SHOWN, once)
-        pool = pool_for_class(options.root, submitted, options.device, options.settings, markers)
+        pool = pool_for_class(options.root, submitted, options.device, options.settings, process_count)
         threads = GradingThreads(pool, options.root, units, lambda: watch.wake("done"), once)
         served = {name: ServedUnit(name, options, threads, formatter, exchange, on_outcome) for name in units}
         arrivals = Arrivals(submitted, lambda: watch.wake("files"))

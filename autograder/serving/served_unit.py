@@ -16,7 +16,7 @@ import msgspec
 from ..classroom.assignment import Assignment, NotGraded, NothingToGrade, assignment
 from ..classroom.batch import GradedSubmission
 from ..classroom.student_folders import Autograded, FeedbackPages
-from ..classroom.submissions import HandIn
+from ..classroom.submissions import Submission
 from ..classroom.writer import Writer
 from ..course import content
 from ..course.settings import Settings
@@ -28,7 +28,7 @@ from ..gradebook.database import explained_errors
 from ..gradebook.time_stamp import StampFormat
 from ..pool.requests import Device, in_utf8
 from ..report import NOT_WRITTEN, Report, SubmissionStatus
-from .arrivals import HandedIn
+from .arrivals import ReceivedSubmission
 from .exchange import Exchange
 from .file_changes import STILL_SECONDS, FileFingerprint, NotebookFinder
 from .rate_limit import MOST_TRIES, Retries, Wait, wait
@@ -87,7 +87,7 @@ class Served(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class _NewFile:
-    hand_in: HandIn
+    submission: Submission
     fingerprint: FileFingerprint
 
 
@@ -149,7 +149,7 @@ class ServedUnit:
         """Accept a graded submission, which the next step records."""
         self._graded.append(graded)
 
-    def outcome(self, about: HandedIn, fingerprint: FileFingerprint) -> HandedIn:
+    def outcome(self, about: ReceivedSubmission, fingerprint: FileFingerprint) -> ReceivedSubmission:
         """Return what became of a file, as far as the student may know; `about` if it is still to be graded."""
         student = about.student
         searched, waits = self._waiting.get(student, (None, None))
@@ -233,11 +233,11 @@ class ServedUnit:
         """Return the files that have changed, and the seconds until one that is being written may be complete."""
         new: list[_NewFile] = []
         again = _SEARCHED_SECONDS if self._finder.is_searching else _NEVER
-        for hand_in in work.hand_ins:
-            student = hand_in.student
-            if hand_in.notebook is None or student in self._in_progress:
+        for submission in work.submissions:
+            student = submission.student
+            if submission.notebook is None or student in self._in_progress:
                 continue
-            fingerprint = FileFingerprint.of(work.submitted / hand_in.folder / self.name, hand_in.notebook)
+            fingerprint = FileFingerprint.of(work.submitted / submission.folder / self.name, submission.notebook)
             waiting, waits = self._waiting.get(student, (None, None))
             if self._finished.get(student) == fingerprint or (waiting == fingerprint and waits and not waits.is_over):
                 continue
@@ -245,7 +245,7 @@ class ServedUnit:
                 again = min(again, STILL_SECONDS)
                 continue
             self._noticed_at.setdefault(student, time.monotonic())
-            new.append(_NewFile(hand_in, fingerprint))
+            new.append(_NewFile(submission, fingerprint))
         return new, again
 
     def _step(self, work: Assignment, gradebook: ClassGradebook, new: list[_NewFile], *, everything: bool) -> None:
@@ -271,9 +271,9 @@ class ServedUnit:
 
     def _record(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, graded: GradedSubmission) -> None:
         """Record a grade, unless `autograder grade` has been faster."""
-        student = graded.hand_in.student
+        student = graded.submission.student
         is_tried_again = False
-        if writer.leave_alone(graded.hand_in):
+        if writer.leave_alone(graded.submission):
             self._retries.forget(gradebook, student)
             self._noticed_at.pop(student, None)
         else:
@@ -314,12 +314,12 @@ class ServedUnit:
             if digest is not None:
                 admitted.append((file, digest))
         for file, digest in admitted:
-            self._retries.begin(gradebook, file.hand_in.student, digest)
+            self._retries.begin(gradebook, file.submission.student, digest)
         if admitted:
             gradebook.commit()
         for file, _ in admitted:
-            self._in_progress[file.hand_in.student] = file.fingerprint
-            self._threads.put((work, file.hand_in))
+            self._in_progress[file.submission.student] = file.fingerprint
+            self._threads.put((work, file.submission))
 
     def _admit(
         self, work: Assignment, gradebook: ClassGradebook, writer: Writer, file: _NewFile, *, is_alone: bool
@@ -329,14 +329,14 @@ class ServedUnit:
         is_alone: True if no other file is being graded. A file whose grading gave no grade before is graded alone, so
         that no other file is blamed if it ends `serve`.
         """
-        student = file.hand_in.student
-        if writer.leave_alone(file.hand_in):
+        student = file.submission.student
+        if writer.leave_alone(file.submission):
             self._finish(file)
             return None
-        digest, _ = work.submissions.digest(file.hand_in)
+        digest, _ = work.files.digest(file.submission)
         before = self._retries.count(gradebook, student, digest)
         if before >= MOST_TRIES:
-            self._give_up(work, writer, file.hand_in, digest)
+            self._give_up(work, writer, file.submission, digest)
             self._finish(file)
             return None
         if before and not is_alone:
@@ -354,24 +354,24 @@ class ServedUnit:
 
     def _finish(self, file: _NewFile) -> None:
         """Record that a file needs nothing more until it changes."""
-        student = file.hand_in.student
+        student = file.submission.student
         self._finished[student] = file.fingerprint
         self._noticed_at.pop(student, None)
         self._waiting.pop(student, None)
 
-    def _give_up(self, work: Assignment, writer: Writer, hand_in: HandIn, digest: str) -> None:
+    def _give_up(self, work: Assignment, writer: Writer, submission: Submission, digest: str) -> None:
         """Record that a file could not be graded, unless that is recorded: `serve` may have ended with each try."""
-        student = hand_in.student
+        student = submission.student
         report = Autograded(work.directory, self.name).report(student)
         is_recorded = report is not None and (report.status, report.submission) == ("grader_error", digest)
         if not (is_recorded and report and report.exercises):
             self._retries.give_up(student)
         if is_recorded:
             return
-        read = work.submissions.read(hand_in)
-        name = in_utf8(f"{student}/{self.name}/{hand_in.notebook}")
-        report = self._retries.ended_each_time(name, digest, hand_in.note)
-        problem = writer.record(GradedSubmission(hand_in, read.file.content, report, read.stamp))
+        read = work.files.read(submission)
+        name = in_utf8(f"{student}/{self.name}/{submission.notebook}")
+        report = self._retries.ended_each_time(name, digest, submission.note)
+        problem = writer.record(GradedSubmission(submission, read.file.content, report, read.stamp))
         self._add_outcome(work, report, student, problem, read.stamp)
 
     def forget_tries(self) -> None:

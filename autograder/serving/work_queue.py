@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from ..classroom.assignment import Assignment
 from ..classroom.batch import GradedSubmission, grade_submission
-from ..classroom.submissions import HandIn
+from ..classroom.submissions import Submission
 from ..course import released
 from ..course.notebook_file import NotebookFile
 from ..pool.grading_pool import GradingPool
@@ -20,7 +20,7 @@ from ..pool.requests import GradeNotebook, Ready
 from ..report import Report
 
 T = TypeVar("T")
-Submission = tuple[Assignment, HandIn]
+QueuedSubmission = tuple[Assignment, Submission]
 _TRIES = 2
 """Maximum number of processes tried on one unrecorded notebook: each may end while it grades."""
 _ENDING = "This `autograder serve` is ending."
@@ -76,12 +76,12 @@ class WorkQueue:
 
     def __init__(self, processes: int) -> None:
         self._changed = threading.Condition()
-        self._submissions: RoundRobin[Submission] = RoundRobin()
+        self._submissions: RoundRobin[QueuedSubmission] = RoundRobin()
         self._unrecorded: deque[UnrecordedNotebook] = deque()
         self._free_for_unrecorded = max(1, processes // 2)
         self._is_closed = False
 
-    def put(self, item: Submission | UnrecordedNotebook) -> None:
+    def put(self, item: QueuedSubmission | UnrecordedNotebook) -> None:
         """Append an item to those of its kind; once the queue is closed, refuse an unrecorded notebook."""
         with self._changed:
             if not isinstance(item, UnrecordedNotebook):
@@ -92,7 +92,7 @@ class WorkQueue:
                 self._unrecorded.append(item)
             self._changed.notify_all()
 
-    def take(self) -> Submission | UnrecordedNotebook | None:
+    def take(self) -> QueuedSubmission | UnrecordedNotebook | None:
         """Wait for the next item and return it; None once the queue is closed. Call `done` after it."""
         with self._changed:
             while not self._is_closed:
@@ -104,7 +104,7 @@ class WorkQueue:
                 self._changed.wait()
             return None
 
-    def done(self, item: Submission | UnrecordedNotebook) -> None:
+    def done(self, item: QueuedSubmission | UnrecordedNotebook) -> None:
         """Record that an item is done."""
         with self._changed:
             if isinstance(item, UnrecordedNotebook):
@@ -149,7 +149,7 @@ class GradingThreads:
             thread.start()
         return ready
 
-    def put(self, item: Submission | UnrecordedNotebook) -> None:
+    def put(self, item: QueuedSubmission | UnrecordedNotebook) -> None:
         """Append an item to the queue; may be called in any thread."""
         self._queue.put(item)
 
@@ -179,12 +179,12 @@ class GradingThreads:
                 self._grade(number, *item)
             self._queue.done(item)
 
-    def _grade(self, number: int, work: Assignment, hand_in: HandIn) -> None:
+    def _grade(self, number: int, work: Assignment, submission: Submission) -> None:
         unit = work.unit.name
         try:
-            self._results.append((unit, grade_submission(self._pool, number, work.submissions, unit, hand_in)))
+            self._results.append((unit, grade_submission(self._pool, number, work.files, unit, submission)))
         except (GradingStopped, NotStarted):  # `_work` waits until a process starts
-            self._queue.put((work, hand_in))
+            self._queue.put((work, submission))
         except BaseException as error:
             self._results.append(error)
         self._on_result()

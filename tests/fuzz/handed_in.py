@@ -38,11 +38,11 @@ def check(data: bytes) -> None:
             str(reason).encode()
             return
         msgspec.json.encode(work.passed_over)
-        for one in work.hand_ins:
+        for one in work.submissions:
             msgspec.json.encode((one.student, one.note))
             assert one.note.isprintable()
             if one.notebook is not None:
-                time_in(work.submissions.read(one).stamp)
+                time_in(work.files.read(one).stamp)
                 read_submission(root / "submitted" / one.student / UNIT / one.notebook, UNIT, root)
 
 

@@ -63,7 +63,7 @@ class Case:
         """Whether a time limit has to end it."""
         return "timeout" in self.must.exercises.values()
 
-    def hand_in(self, path: Path, fill_in: Callable[[str], bytes]) -> None:
+    def put_submission(self, path: Path, fill_in: Callable[[str], bytes]) -> None:
         """Puts the submission at a path. fill_in: makes a notebook with this text in the target's cell."""
         content = fill_in(self.code) if self.file is None else self.file(fill_in(RIGHT), path)
         if content is not None:

@@ -45,7 +45,7 @@ class Instructor:
         self._processes = 0
         self._temporary_files: set[str] = set()
 
-    def names(self, marker: int) -> dict[str, object]:
+    def names(self, grading_process: int) -> dict[str, object]:
         """What the cases call the things that they try to reach."""
         return {
             "SECRET": str(self.secret),
@@ -57,7 +57,7 @@ class Instructor:
             "PORT": self._port.getsockname()[1],
             "SOCKET": str(self._folder / "socket"),
             "BYSTANDER": self._bystander.pid,
-            "GRADER": marker,
+            "GRADER": grading_process,
             "TOKEN": self.token[::-1],  # backwards, so that it is not found where a case says what it looks for
         }
 

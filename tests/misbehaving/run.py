@@ -22,7 +22,7 @@ from autograder.course.cells import filled_in
 from autograder.course.notebook_file import read_at
 from autograder.course.settings import Isolation, Settings, load
 from autograder.pool.process import GradingProcess
-from autograder.report import without_marks
+from autograder.report import ungraded_report
 from tests import CHECK
 
 from .case import TARGET, UNIT, Case, cases
@@ -118,27 +118,31 @@ def _results(tried: list[Case], settings: Settings, folder: Path) -> Iterator[di
     submitted.mkdir(parents=True)
     instructor = Instructor(folder)
     honest = filled_in(UNIT, {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()})
-    with GradingProcess("cpu", settings) as marker:
-        names = instructor.names(marker.pid)
-        marker.grade("wrong.ipynb", notebook(names, "def context_vector(weights, inputs): return inputs"), UNIT)
+    with GradingProcess("cpu", settings) as grading_process:
+        names = instructor.names(grading_process.pid)
+        grading_process.grade(
+            "wrong.ipynb", notebook(names, "def context_vector(weights, inputs): return inputs"), UNIT
+        )
         instructor.settle()
         for case in tried:
             path = submitted / f"{case.name}.ipynb"
-            case.hand_in(path, lambda code: notebook(names, code))
-            yield _result(path, instructor, marker, honest if case is tried[-1] else None)
+            case.put_submission(path, lambda code: notebook(names, code))
+            yield _result(path, instructor, grading_process, honest if case is tried[-1] else None)
     instructor.close()
 
 
-def _result(path: Path, instructor: Instructor, marker: GradingProcess, honest: bytes | None) -> dict[str, Any]:
+def _result(
+    path: Path, instructor: Instructor, grading_process: GradingProcess, honest: bytes | None
+) -> dict[str, Any]:
     started = time.monotonic()
     file = read_at(path)
     if file.is_read:
-        report = marker.grade(str(path), file.content, UNIT, digest=file.digest)
+        report = grading_process.grade(str(path), file.content, UNIT, digest=file.digest)
     else:
-        report = without_marks(str(path), "unreadable", str(file.content), marker.ready)
+        report = ungraded_report(str(path), "unreadable", str(file.content), grading_process.ready)
     seconds = time.monotonic() - started
     text = msgspec.json.encode(report).decode()
-    neighbour = marker.grade("honest.ipynb", honest, UNIT) if honest else None
+    neighbour = grading_process.grade("honest.ipynb", honest, UNIT) if honest else None
     return {
         "name": path.stem,
         "report": json.loads(text),

@@ -19,12 +19,12 @@ from .lateness import LateDays
 from .roster import Enrolled, enrolled
 
 
-class NoMarks(UserError):
+class NoGrades(UserError):
     """There are no grades of a unit; `str()` says what to do."""
 
 
 @dataclass(frozen=True)
-class Mark:
+class Grade:
     """One student's grade for a unit."""
 
     shown: Shown
@@ -50,13 +50,13 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class UnitMarks:
+class UnitGrades:
     """Everyone's grades for a unit."""
 
     unit: str
     points: Mapping[str, float]
     """Maximum score of each grade cell, in the notebook's order."""
-    marks: Mapping[str, Mark]
+    grades: Mapping[str, Grade]
     """Grades by student, sorted by id; students without a submission in the gradebook have none."""
     students: Sequence[Enrolled]
     """Everyone in the gradebook, by id."""
@@ -65,11 +65,11 @@ class UnitMarks:
     late_days: Mapping[str, LateDays]
     """Late days of everyone in the gradebook; empty if the class has none, or if the unit has no due date."""
 
-    def of_students(self, ids: Collection[str]) -> "UnitMarks":
+    def of_students(self, ids: Collection[str]) -> "UnitGrades":
         """Return the grades of these students only."""
         return replace(
             self,
-            marks={student: mark for student, mark in self.marks.items() if student in ids},
+            grades={student: grade for student, grade in self.grades.items() if student in ids},
             students=[student for student in self.students if student.id in ids],
             extensions={student: extension for student, extension in self.extensions.items() if student in ids},
             late_days={student: days for student, days in self.late_days.items() if student in ids},
@@ -83,40 +83,40 @@ class UnitMarks:
     @property
     def waiting(self) -> int:
         """The number of written answers that a person has still to grade."""
-        names = [name for mark in self.marks.values() for name in mark.waiting]
+        names = [name for grade in self.grades.values() for name in grade.waiting]
         return sum(not name.startswith(course.CHECK_PREFIX) for name in names)
 
 
-def of_units(root: Path, units: list[str]) -> list[UnitMarks]:
-    """Return the grades of these units in a course's gradebook. Raises UnknownUnit, NoMarks and CourseProblem."""
+def of_units(root: Path, units: list[str]) -> list[UnitGrades]:
+    """Return the grades of these units in a course's gradebook. Raises UnknownUnit, NoGrades and CourseProblem."""
     for unit in units:
         course.unit(unit)
     gradebook = database.of(root)
     deadlines = Deadlines.of_course(course_directory(root))
     with gradebook.reading() as session:
         if session is None:
-            raise NoMarks(f"Nothing is graded yet: there is no {gradebook}. Run `{_grade(units[0], root)}`.")
+            raise NoGrades(f"Nothing is graded yet: there is no {gradebook}. Run `{_grade(units[0], root)}`.")
         cells = {unit: find_cells(session, unit) for unit in units}
         if unknown := next((unit for unit in units if cells[unit] is None), None):
-            raise NoMarks(f"Nothing of {unknown} is graded in {gradebook} yet. Run `{_grade(unknown, root)}`.")
-        return [unit_marks(session, unit, its, deadlines) for unit, its in cells.items() if its]
+            raise NoGrades(f"Nothing of {unknown} is graded in {gradebook} yet. Run `{_grade(unknown, root)}`.")
+        return [unit_grades(session, unit, its, deadlines) for unit, its in cells.items() if its]
 
 
 def _grade(unit: str, root: Path) -> str:
     return shlex.join(["autograder", "grade", unit, "--course", str(root)])
 
 
-def unit_marks(session: Session, unit: str, cells: Cells, deadlines: Deadlines) -> UnitMarks:
+def unit_grades(session: Session, unit: str, cells: Cells, deadlines: Deadlines) -> UnitGrades:
     """Return everyone's grades for a unit."""
     in_order = [name for name in course.unit(unit).points if name in cells.points]
     in_order += [name for name in cells.points if name not in in_order]  # cells of an earlier version of the unit
     provenance = records.all_provenance(session)
-    marks, days = {}, deadlines.days_of(session, unit)
+    grades, days = {}, deadlines.days_of(session, unit)
     for student, entry in all_entries(session, cells, deadlines, days).items():
         origin = provenance.get(entry.id)
         about = (origin.status, origin.submission, origin.page) if origin else ("", "", "")
         waiting = frozenset(entry.waiting())
-        marks[student] = Mark(entry.shown(), waiting, entry.late, *about, entry.timestamp, entry.unresolved)
-    return UnitMarks(
-        unit, {name: cells.points[name] for name in in_order}, marks, enrolled(session), of_unit(session, unit), days
+        grades[student] = Grade(entry.shown(), waiting, entry.late, *about, entry.timestamp, entry.unresolved)
+    return UnitGrades(
+        unit, {name: cells.points[name] for name in in_order}, grades, enrolled(session), of_unit(session, unit), days
     )
