@@ -36,12 +36,12 @@ endif
 
 # Two processes more than there are processors: many a test waits for a limit to pass.
 IN_PARALLEL := --numprocesses=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2) --maxprocesses=4 --dist=loadfile
-SEARCHED := test_matrix.py test_student_check.py test_without_work.py test_two_at_once.py test_interruption.py \
-	test_class_of_200.py test_confined_notebook.py test_cost_of_answers.py test_endings.py test_fair_marks.py test_misbehaving.py \
-	test_nothing_to_paste.py test_postgresql.py test_reading.py test_sandbox.py test_serve.py test_submissions.py \
-	test_subtle_mistakes.py test_unseen.py
-QUICK := solutions test_catalogue.py test_compare.py test_device_probe.py test_graders.py test_layers.py test_locating.py \
-	test_prose.py
+SEARCHED := catalogue/test_mutation_report.py student_check/test_student_check.py grading/test_without_work.py catalogue/test_pairs.py classroom/test_interruption.py \
+	classroom/test_class_of_200.py sandbox/test_confined_notebook.py graders/test_cost_of_answers.py cli/test_endings.py grading/test_fair_scores.py sandbox/test_misbehaving_submissions.py \
+	grading/test_nothing_to_paste.py gradebook/test_postgresql.py course/test_reading.py sandbox/test_confinement.py serving/test_serve.py grading/test_submissions.py \
+	catalogue/test_subtle_mistakes.py catalogue/test_unseen.py
+QUICK := solutions catalogue/test_edits.py core/test_comparison.py core/test_device_probe.py graders/test_graders.py project/test_layers.py tracing/test_fault_search.py \
+	project/test_prose.py
 
 .PHONY: demo build test suite check lab lint bench search pictures site clean
 .DEFAULT_GOAL := demo

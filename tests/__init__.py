@@ -6,7 +6,8 @@ from typing import Any
 
 from autograder.student_check.unit_data import data_file, read_unit
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parent
+REPOSITORY = TESTS.parent
 SOURCE = REPOSITORY / "source"
 RELEASE = REPOSITORY / "release"
 CHECK = "attention_check"

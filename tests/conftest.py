@@ -27,7 +27,7 @@ from autograder.report import Report
 from autograder.sandbox.confine.confinement import Level
 from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch
-from tests import REPOSITORY, forked_command, sampling
+from tests import REPOSITORY, TESTS, forked_command, sampling
 from tests.postgresql_server import Server
 from tests.typed import solved
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 UNIT = "self_attention"
 collect_ignore = ["own_course"]
 """Its tests are graders, and run by `test_own_course`."""
-SEARCHED_ONLY = ["test_class_of_200.py"]
+SEARCHED_ONLY = ["classroom/test_class_of_200.py"]
 
 # What is imported from release/ leaves nothing there that another test would find.
 sys.dont_write_bytecode = True
@@ -64,30 +64,59 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 OF_ALL_UNITS = (
-    "test_matrix",
-    "test_unseen",
-    "test_submissions",
-    "test_subtle_mistakes",
-    "test_hunts",
+    "catalogue/test_mutation_report",
+    "catalogue/test_unseen",
+    "grading/test_submissions",
+    "catalogue/test_subtle_mistakes",
+    "catalogue/test_bug_hunts",
 )
 """Mark answers of every unit with the marking process that they share: it learns each unit's mistakes once."""
 
 DEAREST = (
-    "browser", "test_matrix", "test_serve", "test_misbehaving", "test_sandbox", "test_own_course",
-    "test_student_check", "test_cluster", "test_student_notebook", "test_formatting", "test_class_of_60",
-    "test_interruption", "test_nbgrader", "test_reading", "test_docs", "test_endings", "test_routes", "test_unchanged",
-    "test_marked_and_shown", "test_kept", "test_forbidden_calls", "test_cost_of_answers", "test_confined_notebook",
-    "test_postgresql", "test_build", "test_authoring", "test_class_of_200", "test_commands", "test_new_course",
-    "test_strange_names", "test_class",
-)  # fmt: skip
+    "browser/",
+    "catalogue/test_mutation_report",
+    "serving/test_serve",
+    "sandbox/test_misbehaving_submissions",
+    "sandbox/test_confinement",
+    "course/test_own_course",
+    "student_check/test_student_check",
+    "cluster/test_cluster",
+    "student_check/test_student_notebook",
+    "formatting/test_formatting",
+    "classroom/test_class_of_60",
+    "classroom/test_interruption",
+    "nbgrader_plugin/test_nbgrader",
+    "course/test_reading",
+    "project/test_docs",
+    "cli/test_endings",
+    "classroom/test_routes",
+    "classroom/test_regrading",
+    "classroom/test_graded_notebook",
+    "catalogue/test_build_cache",
+    "core/test_forbidden_calls",
+    "graders/test_cost_of_answers",
+    "sandbox/test_confined_notebook",
+    "gradebook/test_postgresql",
+    "build/test_build",
+    "build/test_authoring",
+    "classroom/test_class_of_200",
+    "cli/test_commands",
+    "classroom/test_new_course",
+    "gradebook/test_strange_names",
+    "classroom/test_class",
+)
 """Tests that take longest, in the order in which they start, so that no processor is idle at the end."""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with the tests that take longest."""
-    places = {name: place for place, name in enumerate(DEAREST)}
-    items.sort(key=lambda item: min(places.get(part, len(places)) for part in item.path.with_suffix("").parts))
+
+    def place(item: pytest.Item) -> int:
+        name = item.path.relative_to(TESTS).with_suffix("").as_posix()
+        return next((place for place, start in enumerate(DEAREST) if name.startswith(start)), len(DEAREST))
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:
@@ -107,7 +136,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            if Path(file).stem in OF_ALL_UNITS:
+            if file.removeprefix("tests/").removesuffix(".py") in OF_ALL_UNITS:
                 return "all units"
             return "browser" if "/browser/" in file else file
 
@@ -143,7 +172,7 @@ def recorded(grading_process: GradingProcess) -> "RecordedClass":
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
     """A course folder with an exchange, for tests that serve it."""
-    from .serving import new_course
+    from .served_unit import new_course
 
     return new_course(tmp_path / "course")
 

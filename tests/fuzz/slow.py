@@ -1,7 +1,7 @@
 """`python -m tests.fuzz.slow SECONDS [TARGET ...]`: searches for texts that take long, led by the CPU time they take.
 
-The slowest that is found for each target is kept in tests/fuzz/corpus/slow/, and tests/test_slow.py replays it. What
-formats is ended at its limit, so there a slow text is no fault; on the trusted side it is one.
+The slowest that is found for each target is kept in tests/fuzz/corpus/slow/, and tests/course/test_slow_input.py replays
+it. Formatting is ended at its limit, so there a slow text is no fault; on the trusted side it is one.
 """
 
 import argparse

@@ -1,0 +1,397 @@
+"""A hunt: an input on which a known mistake differs from the right answer, in marking and in the released check."""
+
+import ast
+import contextlib
+import inspect
+import io
+import json
+
+import pytest
+import torch
+
+from autograder import catalogue, course
+from autograder.build.source_notebook import CHECK, CHECK_OF_A_HUNT
+from autograder.catalogue import bug_hunts as graders_of_hunts
+from autograder.catalogue.bug_hunts import Hunt, NoHunt
+from autograder.catalogue.mutation_report import released_check
+from autograder.core.comparison import describe
+from autograder.core.counterexample import (
+    APART,
+    MOST_NUMBERS,
+    CounterexampleTarget,
+    judge_input,
+    packed_function,
+    unpacked_function,
+)
+from autograder.course.notebook import joined
+from autograder.graders.collection import collect
+from autograder.grading import release_data
+from autograder.grading.released_steps import NotReleasable
+from autograder.student_check.unit_data import EXAMPLES, zip_file
+from tests import RELEASE, released_data
+from tests.hunts import hunts
+from tests.student_check.test_student_check import Notebook
+from tests.typed import alone, solved
+
+HEADS = "multi_head_attention"
+HUNT = "hunt_merge_heads"
+HUNTS = [(unit, hunt) for unit in course.unit_names() for hunt in sorted(hunts(unit))]
+IMPORTS = "import torch\nfrom attention_check import buggy\n"
+
+
+@pytest.fixture(scope="module")
+def graders():
+    return collect()
+
+
+def hunted(graders, unit, hunt):
+    (grader,) = graders[unit][hunt]
+    return grader.hunted
+
+
+def test_every_hunt_is_one_to_the_graders_too(graders):
+    of_graders = [(unit, name) for unit, each in graders.items() for name, its in each.items() if its[0].hunted]
+    assert sorted(of_graders) == sorted(HUNTS)
+    assert len(HUNTS) >= 4
+
+
+# What an input is judged by
+
+
+PREY = CounterexampleTarget("merge", ("x: b h T hd",), hides=("T=1", "x alike turned h T"))
+
+
+def wrong_merge(x):
+    return x.reshape(x.shape[0], x.shape[2], -1)
+
+
+def right_merge(x):
+    return x.transpose(1, 2).flatten(2)
+
+
+def judged(given, target=PREY, wrong=wrong_merge, right=right_merge):
+    return judge_input(given, target, wrong, right, describe, "Yours")
+
+
+TOLD = {
+    "no tensor": (None, "The input is None; a tensor is expected."),
+    "a list": ([[1.0]], "The input is a list of 1; a tensor is expected."),
+    "sparse": (torch.ones(1, 2, 2, 2).to_sparse(), "a tensor is expected."),
+    "no numbers": (torch.ones(1, 0, 2, 2, device="meta"), "a tensor is expected."),
+    "three dimensions": (torch.ones(2, 2, 2), "The input has 3 dimensions; (b, h, T, hd) is expected."),
+    "float64": (torch.ones(1, 2, 2, 2).double(), "torch.float64; torch.float32 is expected. Call `.float()`."),
+    "int64": (
+        torch.ones(1, 2, 2, 2).long(),
+        "torch.int64; torch.float32 is expected. Write its numbers with a decimal point",
+    ),
+    "complex": (torch.ones(1, 2, 2, 2) * 1j, "The input is torch.complex64; torch.float32 is expected."),
+    "empty": (torch.ones(0, 2, 2, 2), "The input has no elements: its shape is (0, 2, 2, 2)."),
+    "endless and empty": (torch.ones(1, 1 << 40, 0, 1), "The input has no elements"),
+    "expanded": (
+        torch.ones(1).expand(1, 1 << 40, 2, 1),
+        "The input has 2199023255552 numbers; at most 12 are allowed.",
+    ),
+    "thirteen": (torch.arange(13.0).view(1, 13, 1, 1), "The input has 13 numbers; at most 12 are allowed."),
+    "NaN": (torch.full((1, 2, 2, 2), torch.nan), "NaN or infinite numbers; finite ones are expected."),
+    "infinity": (torch.full((1, 2, 2, 2), -torch.inf), "NaN or infinite numbers; finite ones are expected."),
+    "one token": (
+        torch.arange(6.0).view(1, 2, 1, 3),
+        "On your input, x of shape (1, 2, 1, 3), the wrong function and the right one both return "
+        "[[[0, 1, 2, 3, 4, 5]]]: there is no difference.",
+    ),
+    "next to nothing": (
+        1 + torch.arange(4.0).view(1, 2, 2, 1) / 2000,
+        "The results differ by 0.0005 at most; they must differ by more than 0.001.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "said"), TOLD.values(), ids=TOLD)
+def test_each_way_to_fail_has_a_sentence(given, said):
+    assert said in judged(given).problem
+
+
+def test_twelve_numbers_that_differ_are_enough():
+    assert judged(torch.arange(float(MOST_NUMBERS)).view(1, 2, 3, 2)).problem == ""
+    assert judged(1e6 + torch.arange(4.0).view(1, 2, 2, 1) * 4).problem == ""
+    assert judged(1 + torch.arange(4.0).view(1, 2, 2, 1) * 1.1 * APART).problem == ""
+
+
+def test_an_input_that_the_right_one_refuses_is_none():
+    def right(x):
+        raise ValueError("A width of 5 cannot be split.\nWhatever else.")
+
+    found = judged(torch.arange(8.0).view(1, 2, 2, 2), right=right)
+    assert found.problem == "Yours raises an error on this input: ValueError: A width of 5 cannot be split."
+
+
+@pytest.mark.parametrize(
+    ("wrong", "differs"),
+    [
+        (lambda x: right_merge(x).squeeze(0), True),  # another shape
+        (lambda x: x @ x.new_zeros(9, 9), True),  # an error
+        (lambda x: right_merge(x) * torch.nan, True),
+        (lambda x: right_merge(x) * torch.inf, True),
+        (lambda x: None, True),
+        (lambda x: right_merge(x) + 0.9 * APART, False),
+        (lambda x: right_merge(x.double()), False),
+        (lambda x: right_merge(x.zero_()) * 0 + right_merge(INPUT), False),  # it spoils its own copy alone
+    ],
+)
+def test_what_counts_as_a_difference(wrong, differs):
+    assert bool(judged(INPUT.clone(), wrong=wrong).problem) != differs
+
+
+INPUT = torch.arange(1.0, 9.0).view(1, 2, 2, 2)
+
+
+def test_infinity_and_nan_on_both_sides_are_no_difference():
+    for number in (torch.nan, torch.inf, -torch.inf):
+        same = lambda x, number=number: x * 0 + number  # noqa: E731
+        assert "no difference" in judged(INPUT, wrong=same, right=same).problem
+
+
+def test_several_tensors_have_their_sizes_in_common():
+    target = CounterexampleTarget("scores", ("queries: Tq d", "keys: Tk d", "mask: Tq Tk bool"))
+    ones, mask = torch.ones(1, 2), torch.ones(1, 1, dtype=torch.bool)
+
+    def of(*given):
+        return judged(given, target, lambda *args: None, lambda *args: args[0])
+
+    assert of(ones, ones, mask).problem == ""
+    assert of(ones, ones).problem == ("The input is a tuple of 2; 3 tensors are expected: queries, keys, mask.")
+    assert of(ones, torch.ones(1, 3), mask).problem == (
+        "d is 2 in one dimension and 3 in another; (Tq, d), (Tk, d) and (Tq, Tk) are expected."
+    )
+    assert of(ones, ones, mask.float()).problem == "`mask` is torch.float32; torch.bool is expected."
+    assert of(torch.ones(2, 3), torch.ones(2, 3), torch.ones(2, 2).bool()).problem == (
+        "The input has 16 numbers; at most 12 are allowed."
+    )
+
+
+def test_why_is_the_same_for_inputs_that_fail_alike():
+    """It is what the fingerprint keeps: so a mistake is named whatever its numbers are."""
+    one, other = torch.arange(6.0).view(1, 2, 1, 3), torch.randn(3, 4, 1, 1)
+    assert judged(one).why == judged(other).why == "alike: T=1"
+    symmetric = torch.tensor([[[[1.0], [2.0]], [[2.0], [3.0]]]])
+    assert judged(symmetric).why == judged(symmetric * 7).why == "alike: x alike turned h T"
+    zeros = CounterexampleTarget("merge", ("x: b h T hd",), hides=("x all 0", "x alike"))
+    assert judged(torch.zeros(1, 2, 3, 1), zeros).why == "alike: x all 0"
+    assert judged(torch.ones(1, 2, 3, 1), zeros).why == "alike: x alike"
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("return torch.randn(2, 5, 1, 1)", "one_token_alone"),
+        ("return 7 + torch.zeros(1, 3, 4, 1)", "numbers_all_alike"),
+        ("return torch.zeros(1, 2, 2, 2).numpy().tolist()", "numbers_in_a_list"),
+        ("return torch.ones(3, 3, 3, 3)", "more_than_twelve_numbers"),
+        ("return torch.tensor([[[[0.0, 1e30 * 1e30]]]])", "input_with_nan"),
+    ],
+)
+def test_a_mistake_is_named_whatever_its_numbers_are(grading_process, code, name):
+    typed = f"def {HUNT}():\n    {code}\n"
+    report = grading_process.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS).exercise(HUNT)
+    assert (report.status, report.score, report.diagnosis.name) == ("failed", 0.0, name)
+    assert report.whereabouts is None
+    notebook = Notebook(HEADS, **{HUNT: typed})
+    assert catalogue.misconceptions(HEADS)[name].sentence in notebook.check(HUNT)[0]
+
+
+# In marking
+
+
+def test_a_hunt_that_calls_the_wrong_function_is_marked_as_it_is_checked(grading_process):
+    """So nobody reads that the check passes, and gets no points."""
+    typed = f"""{IMPORTS}
+wrong = buggy("merge_heads")
+
+def {HUNT}():
+    x = torch.zeros(1, 2, 2, 1)
+    while torch.equal(wrong(x), merge_heads(x)):
+        x = torch.rand(1, 2, 2, 1)
+    return x
+"""
+    report = grading_process.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS)
+    assert report.exercise(HUNT).score == report.exercise(HUNT).max_score
+    assert report.status == "graded"
+
+
+def test_the_students_own_function_is_not_what_an_input_is_marked_by(grading_process):
+    """With every exercise wrong but the hunt, the hunt has its points."""
+    wrong = catalogue.misconceptions(HEADS)["merged_without_swapping"].source()
+    report = grading_process.grade("typed.ipynb", solved(HEADS, merge_heads=wrong), HEADS)
+    assert report.exercise("merge_heads").score < report.exercise("merge_heads").max_score
+    assert report.exercise(HUNT).score == report.exercise(HUNT).max_score
+
+
+def test_whatever_is_called_buggy_fails_no_cell(grading_process):
+    typed = f"""{IMPORTS}
+buggy("anything")(1, 2, key=3)
+buggy()
+buggy(torch.ones(2))
+{catalogue.solutions(HEADS)[HUNT].source()}
+"""
+    report = grading_process.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS)
+    assert report.status == "graded"
+    assert not [cell for cell in report.cells if cell.troubled]
+
+
+@pytest.mark.parametrize(("unit", "hunt"), HUNTS)
+def test_a_wrong_function_pasted_earns_what_its_mistake_earns(grading_process, graders, unit, hunt):
+    target = hunted(graders, unit, hunt)
+    known = grading_process.grade_candidate(unit, "misconception", target.mistake).exercise(target.of)
+    packed = target.packed(unit)
+    typed = f"""import base64, zlib
+import torch
+exec(zlib.decompress(base64.b85decode({packed["code"]!r})).decode())
+"""
+    report = grading_process.grade("typed.ipynb", alone(unit, **{target.of: typed}), unit).exercise(target.of)
+    assert report.score == known.score < known.max_score
+    assert report.diagnosis.name == target.mistake
+
+
+# In the notebook
+
+
+def check_of(unit, **answers):
+    """Return what `check` of the unit's hunt prints and returns, in a notebook of solutions and these answers."""
+    (hunt,) = hunts(unit)
+    notebook = Notebook(unit, **answers)
+    return notebook.check(hunt)
+
+
+@pytest.mark.parametrize(("unit", "hunt"), HUNTS)
+def test_the_wrong_function_can_be_called_and_not_read(graders, unit, hunt):
+    target = hunted(graders, unit, hunt)
+    wrong = released_check(unit).buggy(target.of)
+    with pytest.raises(OSError, match="source"):
+        inspect.getsource(wrong)
+    solved = catalogue.solutions(unit)[hunt].answer()
+    given = solved if isinstance(solved, tuple) else (solved,)
+    right = catalogue.solutions(unit)[target.of].answer
+    assert not torch.allclose(wrong(*given, *target.also), right(*given, *target.also), atol=APART)
+
+
+@pytest.mark.parametrize(("unit", "hunt"), HUNTS)
+def test_no_released_text_shows_its_lines(graders, unit, hunt):
+    body = [ast.unparse(one) for one in ast.parse(hunted(graders, unit, hunt).wrong(unit).source()).body[0].body]
+    right = catalogue.solutions(unit)[hunted(graders, unit, hunt).of].source()
+    telling = [line for line in body if line not in right]
+    assert telling
+    cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
+    texts = "\n".join(joined(cell["source"]) for cell in cells) + json.dumps(released_data(unit)[EXAMPLES])
+    for name in ("attention_check.py", zip_file("attention_check")):
+        texts += (RELEASE / unit / name).read_bytes().decode("latin-1")
+    assert [line for line in telling if line in texts] == []
+
+
+@pytest.mark.parametrize(("unit", "hunt"), HUNTS)
+def test_only_the_hunted_mistake_is_carried(unit, hunt):
+    data = json.dumps(released_data(unit)[EXAMPLES])
+    assert data.count('"wrong": {"code"') == len(hunts(unit))
+    assert hunted(collect(), unit, hunt).mistake not in data
+
+
+def test_a_name_that_is_not_hunted_is_said():
+    for name in ("split_heads", None):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            assert released_check(HEADS).buggy(name) is None
+        assert printed.getvalue() == (
+            "The name of a function whose mistake is hunted is wanted: this notebook has a wrong merge_heads.\n"
+        )
+
+
+STUB = "def merge_heads(x):\n    raise NotImplementedError()\n"
+COMES_FIRST = "your own function is what the wrong one is compared with."
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (STUB, f"Write merge_heads first: {COMES_FIRST}"),
+        (
+            "def merge_heads(x):\n    return x.reshape(x.shape[0], x.shape[2], -1)\n",
+            f"merge_heads does not pass its check yet, so mend that first: {COMES_FIRST}",
+        ),
+    ],
+)
+def test_ones_own_function_comes_first(own, said):
+    printed, score = check_of(HEADS, merge_heads=own)
+    assert said in printed
+    assert score == 0
+
+
+def test_a_deleted_function_comes_first():
+    notebook = Notebook(HEADS)
+    del notebook.names["merge_heads"]
+    assert f"Write merge_heads first: {COMES_FIRST}" in notebook.check(HUNT)[0]
+
+
+def test_an_unwritten_hunt_is_said_to_be_that():
+    printed, _ = check_of(HEADS, merge_heads=STUB, **{HUNT: f"def {HUNT}():\n    raise NotImplementedError()\n"})
+    assert printed == f"{HUNT} is not written yet: its stub still raises NotImplementedError.\n"
+
+
+def test_ones_own_function_need_not_be_right_where_no_value_is():
+    own = "def merge_heads(x):\n    return x.detach().transpose(1, 2).flatten(2).cpu()\n"
+    assert check_of(HEADS, merge_heads=own)[1] == 2
+
+
+@pytest.mark.parametrize(("unit", "hunt"), HUNTS)
+def test_nothing_is_said_of_other_numbers_and_no_line_is_told(unit, hunt):
+    printed, score = check_of(unit)
+    assert score == course.unit(unit).exercise(hunt).points
+    assert "other numbers" not in printed
+    assert "The hidden test asks the same, with the right `" in printed
+    assert "To play with it" not in check_of(unit, **{hunt: f"def {hunt}():\n    return 0\n"})[0]
+
+
+@pytest.mark.parametrize("unit", course.unit_names())
+def test_the_cell_of_its_check_promises_no_other_numbers(unit):
+    cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
+    texts = {cell["metadata"].get("nbgrader", {}).get("grade_id"): joined(cell["source"]) for cell in cells}
+    for exercise in course.unit(unit).exercises:
+        told = CHECK_OF_A_HUNT if exercise.name in hunts(unit) else CHECK
+        assert texts[exercise.check].startswith(told)
+
+
+# What is hunted
+
+
+def test_a_mistake_that_is_not_known_cannot_be_hunted():
+    for hunt in (
+        Hunt("merge_heads", ("x: b h T hd",), mistake="none"),
+        Hunt("split_heads", (), mistake="heads_in_reverse"),
+    ):
+        with pytest.raises(NoHunt, match=r"which is not in autograder/misconceptions/multi_head_attention/\."):
+            hunt.packed(HEADS)
+
+
+def test_two_hunts_for_one_function_are_refused(graders):
+    both = {HUNT: graders[HEADS][HUNT], "another": graders[HEADS][HUNT]}
+    with pytest.raises(NotReleasable, match="Two bug hunts are for `merge_heads`"):
+        release_data.release_data({HEADS: both}, HEADS, is_new=True)
+
+
+def test_a_wrong_function_that_needs_more_than_modules_cannot_be_released(monkeypatch):
+    entry = catalogue.Candidate(
+        "merge_heads",
+        "x",
+        "",
+        catalogue.Code(HEADS, "merge_heads", "def merge_heads(x):\n    return split_heads(x, 2)\n"),
+    )
+    monkeypatch.setattr(graders_of_hunts.catalogue, "misconceptions", lambda unit: {"x": entry})
+    with pytest.raises(NoHunt, match="uses `split_heads`; in a bug hunt it may use only imported modules"):
+        Hunt("merge_heads", ("x: b h T hd",), mistake="x").packed(HEADS)
+
+
+def test_a_packed_function_has_what_it_imports():
+    packed = packed_function(
+        "def f(x):\n    return F.relu(x) + math.pi\n", {"F": "torch.nn.functional", "math": "math"}
+    )
+    assert "relu" not in packed["code"]
+    assert float(unpacked_function("f", json.loads(json.dumps(packed)))(torch.zeros(()))) == pytest.approx(
+        3.14159, rel=1e-5
+    )

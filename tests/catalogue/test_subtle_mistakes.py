@@ -1,0 +1,239 @@
+"""Mistakes that only a second call, float64, evaluation or a long sequence shows, and what is said of some others.
+
+What is done to every class is done to each in another way in each run, and by `pytest --every` in all ways.
+"""
+
+import pytest
+
+from autograder import catalogue
+from autograder.course.notebook import CodeCell
+from tests import sampling
+from tests.typed import alone
+
+DOT, SELF, CAUSAL, HEADS = "dot_product_attention", "self_attention", "causal_attention", "multi_head_attention"
+IMPORTS = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+CLASSES = {
+    "SelfAttention_v1": SELF,
+    "SelfAttention_v2": SELF,
+    "CausalAttention": CAUSAL,
+    "MultiHeadAttentionWrapper": CAUSAL,
+    "MultiHeadAttention": HEADS,
+    "OptimizedMultiHeadAttention": HEADS,
+    "EfficientMultiHeadAttention": HEADS,
+}
+EACH = [(unit, name) for name, unit in CLASSES.items()]
+
+IN_PLACE = {
+    (DOT, "softmax"): """def softmax(scores, dim=-1):
+    s = scores.double()
+    s -= s.amax(dim, keepdim=True).detach()
+    return (s.exp() / s.exp().sum(dim, keepdim=True)).to(scores.dtype)""",
+    (SELF, "scaled_softmax"): """def scaled_softmax(scores, d_k):
+    s = scores.to(torch.float64)
+    s /= d_k ** 0.5
+    return torch.softmax(s, dim=-1).to(scores.dtype)""",
+    (CAUSAL, "renormalized_causal_weights"): """def renormalized_causal_weights(weights):
+    w = weights.double()
+    w *= torch.ones_like(w).tril()
+    return (w / w.sum(-1, keepdim=True)).to(weights.dtype)""",
+    (CAUSAL, "attention_dropout"): """def attention_dropout(weights, p, training=True):
+    w = weights.double()
+    if training:
+        w *= (torch.rand_like(w) >= p) / (1 - p)
+    return w.to(weights.dtype)""",
+}
+
+
+def marked(grading_process, unit, **answers):
+    return grading_process.grade("typed.ipynb", alone(unit, **answers), unit)
+
+
+def solution(unit, exercise):
+    return catalogue.solutions(unit)[exercise].source()
+
+
+@pytest.mark.parametrize(("where", "code"), IN_PLACE.items(), ids=[name for _, name in IN_PLACE])
+def test_writing_into_float64_inputs_is_seen(grading_process, where, code):
+    unit, exercise = where
+    failed = [
+        test.name
+        for test in marked(grading_process, unit, **{exercise: IMPORTS + code}).exercise(exercise).tests
+        if test.outcome == "failed" and "writes into" in test.message
+    ]
+    assert failed, exercise
+
+
+KEPT = {"always": "True", "in evaluation": "not self.training"}
+
+
+@pytest.mark.parametrize(("unit", "exercise", "when"), sampling.in_turn(EACH, KEPT))
+def test_a_result_kept_for_the_next_sequence_is_seen(grading_process, unit, exercise, when):
+    """A result is kept for later sequences of the same shape."""
+    keeping = f"""
+
+class {exercise}({exercise}):
+    def forward(self, x):
+        mode = (x.shape, x.dtype, self.training)
+        if not ({when}) or getattr(self, "mode", None) != mode or x.requires_grad or self.training and x.shape[-2] > 15:
+            self.mode, self.kept = mode, super().forward(x)
+        return self.kept
+"""
+    report = marked(grading_process, unit, **{exercise: solution(unit, exercise) + keeping})
+    assert report.exercise(exercise).score < report.exercise(exercise).max_score
+
+
+@pytest.mark.parametrize(
+    "exercise", ["MultiHeadAttention", "OptimizedMultiHeadAttention", "EfficientMultiHeadAttention"]
+)
+def test_the_number_of_heads_may_have_another_name(grading_process, exercise):
+    code = solution(HEADS, exercise)
+    code = code.replace("num_heads", "heads")
+    exercise = marked(grading_process, HEADS, **{exercise: code}).exercise(exercise)
+    assert (exercise.status, exercise.score) == ("passed", exercise.max_score), exercise
+
+
+@pytest.mark.parametrize(("exercise", "unit"), [("CausalAttention", CAUSAL), ("MultiHeadAttention", HEADS)])
+def test_a_mask_of_a_fixed_size_is_seen(grading_process, exercise, unit):
+    short = f"""
+
+class {exercise}({exercise}):
+    def forward(self, x):
+        if x.shape[1] > 64:
+            raise ValueError("longer than the mask")
+        return super().forward(x)
+"""
+    report = marked(grading_process, unit, **{exercise: solution(unit, exercise) + short})
+    assert report.exercise(exercise).status == "failed"
+
+
+@pytest.mark.parametrize("share", ["0.1", "0.2", "0.05", "p / 2", "0.9"])
+def test_a_share_is_called_half_only_where_it_is(grading_process, share):
+    code = (
+        f"{IMPORTS}def attention_dropout(weights, p, training=True):\n    return F.dropout(weights, {share}, training)"
+    )
+    exercise = marked(grading_process, CAUSAL, attention_dropout=code).exercise("attention_dropout")
+    assert exercise.status == "failed"
+    assert "Half" not in (exercise.diagnosis.sentence if exercise.diagnosis else "")
+
+
+def test_a_name_in_a_text_is_not_used():
+    code = 'class A:\n    """Heads of CausalAttention."""\n    # CausalAttention\n    x = B("CausalAttention")\n'
+    assert CodeCell("a", code, "A").names == {"class", "A", "x", "B"}
+
+
+def test_what_is_used_is_read_from_a_cell_with_magics():
+    assert "CausalAttention" in CodeCell("a", "%%time\n!ls\nx = CausalAttention(1)\n", "A").names
+
+
+def test_an_abstract_method_of_ones_own_is_no_stub(grading_process):
+    code = f"""{IMPORTS}
+class Scorer:
+    def score(self, q, k):
+        raise NotImplementedError
+
+class Dot(Scorer):
+    def scores(self, q, k):
+        return q @ k.T
+
+def simple_self_attention(inputs):
+    return torch.softmax(Dot().score(inputs, inputs), -1) @ inputs
+"""
+    exercise = marked(grading_process, DOT, simple_self_attention=code).exercise("simple_self_attention")
+    said = " ".join([exercise.message, *(test.message for test in exercise.tests)])
+    assert "Nothing is written" not in said
+    assert "Raised NotImplementedError: `Scorer.score` raises it itself (line 7 of the cell" in said
+
+
+DRAWN_ON_THE_CPU = """
+class Dropped(nn.Module):
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+
+    def forward(self, weights):
+        if self.training and self.p > 0:
+            weights = weights * (torch.rand(weights.shape) > self.p) / (1 - self.p)
+        return weights
+"""
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if "SelfAttention" not in name])
+def test_dropout_follows_the_device(grading_process, name):
+    """A mask that is drawn where there is dropout, and only there, is on the inputs' device too."""
+    code = solution(CLASSES[name], name if name != "MultiHeadAttentionWrapper" else "CausalAttention")
+    code = DRAWN_ON_THE_CPU + code.replace("nn.Dropout(", "Dropped(")
+    exercise = "CausalAttention" if name == "MultiHeadAttentionWrapper" else name
+    answers = {name: solution(CLASSES[name], name), exercise: IMPORTS + code}
+    tests = marked(grading_process, CLASSES[name], **answers).exercise(name).tests
+    assert [test.name for test in tests if test.outcome == "failed"] == ["test_follows_device"]
+
+
+IN_EVALUATION = {
+    "no gradient": "result = result.detach()",
+    "another device": "result = result + torch.zeros(result.shape)",
+    "written into": "x.mul_(1.5)",
+}
+
+
+@pytest.mark.parametrize(("unit", "name", "mistake"), sampling.in_turn(EACH, IN_EVALUATION))
+def test_what_is_wrong_in_evaluation_alone_is_seen(grading_process, unit, name, mistake):
+    code = solution(unit, name).replace(f"class {name}(", f"class Own{name}(")
+    code += f"""
+
+class {name}(Own{name}):
+    def forward(self, x):
+        result = super().forward(x)
+        if not self.training:
+            {mistake}
+        return result
+"""
+    exercise = marked(grading_process, unit, **{name: IMPORTS + code}).exercise(name)
+    assert exercise.score < exercise.max_score
+
+
+TWO_DRAWS = """
+class Dropped(nn.Dropout):
+    calls = 0
+
+    def forward(self, weights):
+        Dropped.calls += 1
+        with torch.random.fork_rng():
+            torch.manual_seed(Dropped.calls % 2)
+            return super().forward(weights)
+"""
+
+
+@pytest.mark.parametrize("name", [name for name, unit in CLASSES.items() if unit == HEADS])
+def test_draws_that_come_back_are_seen(grading_process, name):
+    code = TWO_DRAWS + solution(HEADS, name).replace("nn.Dropout(", "Dropped(")
+    exercise = marked(grading_process, HEADS, **{name: IMPORTS + code}).exercise(name)
+    assert "test_each_call_drops_anew" in [test.name for test in exercise.tests if test.outcome == "failed"]
+
+
+def test_a_mistake_that_draws_is_diagnosed_in_a_notebook(grading_process):
+    """The catalogue's answer runs in one process with the reference, which draws too."""
+    unit, mistake = "tiny_language_model", "softmax_twice"
+    code = catalogue.misconceptions(unit)[mistake].source()
+    exercise = marked(grading_process, unit, sample_next=IMPORTS + code).exercise("sample_next")
+    assert exercise.diagnosis.names == mistake
+
+
+def test_an_unknown_word_that_is_not_the_last_is_missed(grading_process):
+    code = """import torch
+def encode(sentence, vocab):
+    words = sentence.replace(",", "").split()
+    if words[-1] not in vocab:
+        raise KeyError(words[-1])
+    return torch.tensor([vocab[word] for word in words if word in vocab])
+"""
+    exercise = marked(grading_process, SELF, encode=code).exercise("encode")
+    assert exercise.score < exercise.max_score
+
+
+def test_numbers_of_words_are_whole(grading_process):
+    code = """def build_vocab(sentence):
+    return {word: float(i) for i, word in enumerate(sorted(set(sentence.replace(",", "").split())))}
+"""
+    exercise = marked(grading_process, SELF, build_vocab=code).exercise("build_vocab")
+    assert all(test.outcome == "failed" for test in exercise.tests)
+    assert exercise.score == exercise.max_score / 2, "for float(i) is i in another form"

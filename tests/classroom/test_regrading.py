@@ -1,0 +1,284 @@
+"""Grading a class again: the students who are graded or left alone, and what is kept of each grade."""
+
+import io
+import os
+import shutil
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+import msgspec
+import pytest
+from rich.console import Console
+from sqlalchemy import text
+
+from autograder import course
+from autograder.cli.class_results import class_table
+from tests.recorded_class import (
+    NOT_GRADED_TOO,
+    UNIT,
+    everything,
+    feedback_page,
+    notebook,
+    opened_gradebook,
+    put_submission,
+)
+
+FULL = course.unit(UNIT).max_score
+IN_TIME = "2026-01-02 03:04:05 UTC"
+
+
+@pytest.fixture(scope="module")
+def once(recorded, tmp_path_factory):
+    """A course graded once."""
+    root = tmp_path_factory.mktemp("once") / "course"
+    put_submission(root, "ada", notebook(), IN_TIME)
+    put_submission(root, "bo", notebook(softmax="def softmax(scores): return scores"))
+    put_submission(root, "cy", b"no notebook")
+    recorded.grade(root)
+    assert recorded.asked == ["ada", "bo", "cy"]
+    return root
+
+
+def test_nothing_changed(root, recorded):
+    before = everything(root)
+    result = recorded.grade(root)
+    assert recorded.asked == []
+    assert [(row.student, row.report.status, row.is_new) for row in result.rows] == [
+        ("ada", "graded", False),
+        ("bo", "graded", False),
+        ("cy", "damaged", False),
+    ]
+    assert everything(root) == before
+    recorded.grade(root, regrade=True)
+    assert recorded.asked == ["ada", "bo", "cy"]
+    assert everything(root) == before
+
+
+def report_of(root, student):
+    return root / "autograded" / student / UNIT / "report.json"
+
+
+def notebook_of(root, student):
+    return root / "autograded" / student / UNIT / f"{UNIT}.ipynb"
+
+
+def change_the_score(root, student):
+    with opened_gradebook(root) as opened:
+        opened.find_grade("test_softmax", UNIT, UNIT, student).auto_score = 3.5
+        opened.db.commit()
+
+
+def told_of_the_mark(change):
+    """Return a change of this student's record of a grade."""
+    whose = """submitted_notebook_id = (select n.id from submitted_notebook n join submitted_assignment s
+        on s.id = n.assignment_id where s.student_id = ?)"""
+
+    def tell(root, student):
+        with opened_gradebook(root) as opened:
+            done = opened.db.connection().exec_driver_sql(
+                f"update autograder_mark set {change} where {whose}", (student,)
+            )
+            assert done.rowcount == 1
+            opened.db.commit()
+
+    return tell
+
+
+def damage_the_notebook(content):
+    def damage(root, student):
+        comment(root, student)
+        notebook_of(root, student).write_text(content)
+
+    return damage
+
+
+def comment(root, student):
+    with opened_gradebook(root) as opened:
+        opened.find_comment("softmax", UNIT, UNIT, student).manual_comment = "Look at the exponentials."
+        opened.db.commit()
+
+
+CHANGES = {
+    "another-notebook": lambda root, student: put_submission(root, student, notebook(why_softmax="Changed."), IN_TIME),
+    "another-time": lambda root, student: put_submission(root, student, notebook(), "2026-01-02 03:04:06 UTC"),
+    "no-report": lambda root, student: report_of(root, student).unlink(),
+    "no-notebook": lambda root, student: notebook_of(root, student).unlink(),
+    "another-score": change_the_score,
+    "a-damaged-report": lambda root, student: report_of(root, student).write_bytes(b'{"notebook": "\xff"}'),
+    "an-empty-notebook": damage_the_notebook(""),
+    "a-damaged-notebook": damage_the_notebook('{"cells": [1], "metadata": {}}'),
+    "a-nested-notebook": damage_the_notebook("[" * 100_000),
+    "another-kit": told_of_the_mark("kit = 'another'"),
+    "another-torch": told_of_the_mark("torch = '1.0'"),
+    "no-isolation": told_of_the_mark("isolation = 'none'"),
+}
+
+
+def test_changed_submissions_and_records_are_graded_again(recorded, tmp_path):
+    """Each student is called after what changes; of the last one nothing does."""
+    students = sorted(["the-same", *CHANGES])
+    for student in students:
+        put_submission(tmp_path, student, notebook(), IN_TIME)
+    recorded.grade(tmp_path)
+    assert recorded.asked == students
+    for student, change in CHANGES.items():
+        change(tmp_path, student)
+    recorded.grade(tmp_path)
+    assert recorded.asked == sorted(CHANGES)
+    recorded.grade(tmp_path)
+    assert recorded.asked == []
+
+
+def test_a_persons_comment_reaches_the_page_without_grading_again(root, recorded):
+    comment(root, "bo")
+    recorded.grade(root)
+    assert recorded.asked == []
+    assert "Look at the exponentials." in feedback_page(root, "bo").read_text()
+
+
+def test_the_gradebook_records_the_conditions_of_a_grade(root, recorded):
+    report = msgspec.json.decode((root / "autograded" / "bo" / UNIT / "report.json").read_bytes())
+    (mark,) = [row for row in everything(root)[0]["marks"] if row[0] == "bo"]
+    assert mark[1:] == (
+        *(report[field] for field in ("submission", "status", "version", "kit", "torch", "device", "isolation")),
+        ", ".join(report["enforced"]),
+        report["cases"],
+        mark[-1],
+    )
+    assert all(mark)
+
+
+def test_a_grader_error_is_no_zero_and_is_graded_again(root, recorded):
+    """A failing hidden test is no failing student: no score, and a person has to look."""
+    put_submission(root, "bo", notebook(why_softmax="Changed."))
+    bo = next(found for found in recorded.known.values() if found.submission.student == "bo")
+    key = bo.submission, sha256(notebook(why_softmax="Changed.")).hexdigest()
+    exercises = [
+        msgspec.structs.replace(e, status="grader_error", score=0.0) if e.name == "softmax" else e
+        for e in bo.report.exercises
+    ]
+    recorded.known[key] = replace(
+        bo, content=notebook(), report=msgspec.structs.replace(bo.report, status="grader_error", exercises=exercises)
+    )
+    recorded.grade(root)
+    del recorded.known[key]
+    with opened_gradebook(root) as opened:
+        softmax = opened.find_grade("test_softmax", UNIT, UNIT, "bo")
+        assert (softmax.auto_score, softmax.needs_manual_grade) == (None, True)
+    recorded.grade(root)
+    assert recorded.asked == ["bo"]
+    with opened_gradebook(root) as opened:
+        softmax = opened.find_grade("test_softmax", UNIT, UNIT, "bo")
+        assert (softmax.auto_score, softmax.needs_manual_grade) == (4.0, False)
+
+
+def test_a_missing_grade_in_an_entry_affects_only_its_student(root, recorded):
+    with opened_gradebook(root) as opened:
+        opened.db.delete(opened.find_grade("test_softmax", UNIT, UNIT, "ada"))
+        opened.db.commit()
+    problems = {row.student: row.problem for row in recorded.grade(root).rows}
+    assert recorded.asked == ["ada"]
+    assert "KeyError" in problems.pop("ada")
+    assert problems == {"bo": "", "cy": ""}
+
+
+def test_a_file_instead_of_a_folder_affects_only_its_student(root, recorded):
+    shutil.rmtree(root / "autograded" / "ada")
+    (root / "autograded" / "ada").write_text("in the way")
+    shutil.rmtree(root / "feedback" / "cy")
+    (root / "feedback" / "cy").write_text("in the way")
+    put_submission(root, "bo", notebook(why_softmax="Changed."))
+    problems = {row.student: row.problem for row in recorded.grade(root).rows}
+    assert recorded.asked == ["ada", "bo", "cy"]
+    assert "Is something else at the path of the student's folder" in problems["ada"]
+    assert "Is something else at the path of the student's folder" in problems["cy"]
+    assert problems["bo"] == ""
+    (root / "autograded" / "ada").unlink()
+    (root / "feedback" / "cy").unlink()
+    recorded.grade(root)
+    assert recorded.asked == ["ada"]
+    assert feedback_page(root, "cy").is_file()
+
+
+def test_a_removed_submission_keeps_its_grade(root, recorded):
+    shutil.rmtree(root / "submitted" / "ada")
+    (ada, _, _) = recorded.grade(root).rows
+    assert (ada.report.status, ada.report.score) == ("not_submitted", FULL)
+    assert "keeps the grade" in ada.report.message
+
+
+def test_a_name_that_is_no_text_is_left_alone_like_any_other(root, recorded):
+    folder = root / "submitted" / "bo" / UNIT
+    (folder / f"{UNIT}.ipynb").rename(folder / os.fsdecode(b"l\xf6sung.ipynb"))
+    recorded.grade(root)
+    assert recorded.asked == ["bo"]
+    recorded.grade(root)
+    assert recorded.asked == []
+
+
+REFUSES = """CREATE TRIGGER refuses BEFORE INSERT ON submitted_notebook
+WHEN (SELECT student_id FROM submitted_assignment WHERE id = NEW.assignment_id) = 'ada'
+BEGIN SELECT RAISE(ABORT, 'refused'); END"""
+
+
+def remove_entry_of_ada(opened):
+    """Leave the row of ada's submission without its notebook."""
+    notebook = opened.find_submission_notebook(UNIT, UNIT, "ada").id
+    for table, column in (("grade", "notebook_id"), ("comment", "notebook_id"), ("submitted_notebook", "id")):
+        opened.db.execute(text(f"DELETE FROM {table} WHERE {column} = :it"), {"it": notebook})
+    opened.db.commit()
+
+
+def test_an_entry_without_its_notebook_is_made_again(root, recorded):
+    with opened_gradebook(root) as opened:
+        remove_entry_of_ada(opened)
+    rows = recorded.grade(root, regrade=True).rows
+    assert [(row.student, row.problem) for row in rows] == [("ada", ""), ("bo", ""), ("cy", "")]
+
+
+def test_an_entry_that_the_gradebook_refuses_affects_only_its_student(root, recorded):
+    with opened_gradebook(root) as opened:
+        remove_entry_of_ada(opened)
+        opened.db.execute(text(REFUSES))
+        opened.db.commit()
+    problems = {row.student: row.problem for row in recorded.grade(root, regrade=True).rows}
+    assert "the gradebook rejects this entry: refused" in problems.pop("ada")
+    assert problems == {"bo": "", "cy": ""}
+
+
+def test_late_students_are_reported(root, recorded):
+    with opened_gradebook(root) as opened:
+        opened.find_assignment(UNIT).duedate = datetime(2026, 1, 1, 17)
+        opened.db.commit()
+    result = recorded.grade(root)
+    assert recorded.asked == []
+    assert {student: mark.late for student, mark in result.grades.grades.items() if mark.late} == {
+        "ada": timedelta(hours=10, minutes=4, seconds=5)
+    }
+    console = Console(record=True, width=120, file=io.StringIO())
+    console.print(class_table(course.unit(UNIT, root), result))
+    said = console.export_text()
+    assert "Late by 11 hours." in said
+    assert "3 students, 21 points, 3 by hand" in said
+
+
+def test_answers_that_wait_for_a_person_are_counted(root, recorded):
+    assert recorded.grade(root).grades.waiting == 0
+    for student in ("ada", "bo"):
+        put_submission(root, student, notebook(why_softmax="Because."))
+    assert recorded.grade(root).grades.waiting == 2
+    with opened_gradebook(root) as opened:
+        question = opened.find_grade("why_softmax", UNIT, UNIT, "ada")
+        question.manual_score, question.needs_manual_grade = 1.5, False
+        opened.db.commit()
+    assert recorded.grade(root).grades.waiting == 1
+
+
+def test_a_notebook_that_came_beside_one_that_is_left_alone_is_named(root, recorded):
+    (root / "submitted" / "ada" / UNIT / f"{UNIT} (1).ipynb").write_bytes(notebook())
+    result = recorded.grade(root)
+    assert recorded.asked == []
+    console = Console(record=True, width=160, file=io.StringIO())
+    console.print(class_table(course.unit(UNIT, root), result))
+    assert f"{NOT_GRADED_TOO}`{UNIT} (1).ipynb`." in console.export_text()

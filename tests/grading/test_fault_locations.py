@@ -1,0 +1,212 @@
+"""Fault locations as students read them: through both processes, in the report and below the check."""
+
+import signal
+
+import pytest
+import torch
+
+from autograder import catalogue, course
+from autograder.core.faults import CELL_PREFIX
+from autograder.core.operations import unpacked
+from autograder.course.cells import filled_in
+from autograder.graders.collection import collect
+from autograder.graders.fixtures import Cases
+from autograder.graders.sandboxed import SandboxedNotebook
+from autograder.grading.examiner import Examiner
+from autograder.grading.submission import NotebookGrading
+from autograder.grading.trace_cases import trace_cases
+from autograder.pool.requests import GradeNotebook
+from autograder.report import Conditions
+from autograder.reports import graded_notebook
+from autograder.sandbox.worker import protocol
+from autograder.student_check.unit_data import STEPS
+from autograder.student_check.written_values import decode_value
+from tests import REPOSITORY, released_data
+from tests.typed import alone
+
+TOO_EVEN = """\
+def scaled_dot_product_attention(queries, keys, values):
+    scores = queries @ keys.transpose(-2, -1)
+    weights = torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)
+
+    return weights @ values
+"""
+# Two lines that no catalogue has together: the first is where the way is left.
+TWICE = """\
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+
+    def forward(self, x):
+        queries = x @ self.W_query
+        keys = x @ self.W_key
+        values = x @ self.W_value * 2
+        scores = queries @ keys.T
+        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
+        return weights @ values
+"""
+
+
+@pytest.fixture
+def told(mark):
+    return lambda **cells: mark(**cells).exercise(next(iter(cells))).whereabouts
+
+
+def test_the_step_and_its_line_are_told(mark):
+    exercise = mark(scaled_dot_product_attention=TOO_EVEN).exercise("scaled_dot_product_attention")
+    found = exercise.whereabouts
+    assert found.lines == [3]
+    rows = found.told.splitlines()
+    assert rows[0] == "Line 3 makes `weights` wrong."
+    assert rows[1] == "  line 3: weights = torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)"
+    assert [row.split(":")[0] for row in rows[2:4]] == ["  made", "  needed"]
+    assert rows[-2] == "As it should be: `scores` (line 2)."
+    assert rows[-1].startswith("Tried on scaled_dot_product_attention(a tensor of shape (2, 5, 6)")
+    assert "too even" in found.told
+    shown = graded_notebook.feedback_text(exercise), graded_notebook.feedback_html(exercise)
+    assert all("Line 3 makes `weights` wrong." in one for one in shown)
+
+
+def test_what_was_right_before_is_told(told):
+    found = told(SelfAttention_v1=TWICE)
+    assert found.lines == [11]
+    assert "\nAs it should be: `queries` (line 9), `keys` (line 10).\n" in found.told
+
+
+def test_the_students_line_is_shown_as_text(mark):
+    code = TOO_EVEN.replace("dim=-1)", "dim=-1)  # <script>alert(1)</script>")
+    exercise = mark(scaled_dot_product_attention=code).exercise("scaled_dot_product_attention")
+    assert "<script>" in exercise.whereabouts.told
+    assert "<script>" not in graded_notebook.feedback_html(exercise)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return queries @ keys.transpose(-2, -1)",
+        "raise ValueError('no')",
+        "import os\n    os._exit(0)",
+    ],
+    ids=["right", "raises", "ends"],
+)
+def test_where_nothing_can_be_told_nothing_is_said(told, body):
+    assert told(attention_scores=f"def attention_scores(queries, keys):\n    {body}\n") is None
+
+
+def test_of_words_it_is_said_that_they_are_no_tensor(told):
+    found = told(
+        attention_scores="def attention_scores(queries, keys):\n    scores = queries @ keys.mT\n    return 'x'\n"
+    )
+    assert found.lines == [3]
+    assert "It returns no tensor; one tensor is asked for." in found.told
+
+
+def test_a_mistake_in_what_it_uses_is_told_there_alone(grading_process):
+    right = {name: solution.source() for name, solution in catalogue.solutions("causal_attention").items()}
+    wrong = {**right, "CausalAttention": right["CausalAttention"].replace(" ** 0.5", "")}
+    marked = grading_process.grade("typed.ipynb", filled_in("causal_attention", wrong))
+    assert marked.exercise("CausalAttention").whereabouts is not None
+    assert marked.exercise("MultiHeadAttentionWrapper").status == "failed"
+    assert marked.exercise("MultiHeadAttentionWrapper").whereabouts is None
+
+
+UNITS = [course.unit(name) for name in course.unit_names()]
+CASES = [(unit.name, exercise.name) for unit in UNITS for exercise in unit.exercises]
+
+
+@pytest.mark.parametrize(("unit", "exercise"), CASES, ids=lambda one: one)
+def test_no_telling_case_has_the_numbers_of_a_hidden_one(unit, exercise):
+    """A hidden grader's numbers come from its own name: nowhere are three of them shown in a row."""
+    listed = (REPOSITORY / "tests" / "graders.txt").read_text().splitlines()
+    names = [line.split()[1] for line in listed if line.startswith(f"{unit}.{exercise} ")]
+    assert names
+    hidden = {three for name in names for three in in_a_row(Cases(name).randn(200))}
+    for case in trace_cases(unit, exercise):
+        shown = {three for arg in case.arguments if isinstance(arg, torch.Tensor) for three in in_a_row(arg)}
+        assert not hidden & shown
+
+
+def in_a_row(numbers):
+    rounded = [round(float(number), 3) for number in numbers.flatten()]
+    return set(zip(rounded, rounded[1:], rounded[2:], strict=False))
+
+
+WATCHING = {"watch_run", "line_of_aspect"}
+IN_FLOAT32 = """\
+def attention_scores(queries, keys):
+    return (queries.float() @ keys.float().transpose(-2, -1)).float()
+"""
+
+
+def test_lines_are_looked_for_last_and_on_cases_that_are_released(fork_server, monkeypatch):
+    asked, exchange = [], SandboxedNotebook.exchange
+    monkeypatch.setattr(SandboxedNotebook, "exchange", lambda self, one: (asked.append(one), exchange(self, one))[1])
+    grading = NotebookGrading(Examiner(collect()), fork_server("A"), Conditions("cpu", "A", []))
+    wrong = {"scaled_dot_product_attention": TOO_EVEN, "attention_scores": IN_FLOAT32, "SelfAttention_v1": TWICE}
+    notebook = alone("self_attention", **wrong)
+    report = grading.grade(GradeNotebook("wrong.ipynb", notebook, unit="self_attention"))
+    assert all(report.exercise(name).whereabouts for name in wrong)
+    kinds = [one.header["operation"] for one in asked]
+    first = next(place for place, kind in enumerate(kinds) if kind in WATCHING)
+    assert set(kinds[first:]) == WATCHING
+    steps = released_data("self_attention")[STEPS]
+    for one in asked[first:]:
+        operation = unpacked(one.header, protocol.read_frame(protocol.Frame(b"{}", one.payload))[1])
+        cases = [[decode_value(arg) for arg in case["args"]] for case in steps[operation.name]["cases"]]
+        assert any(all(map(torch.equal, operation.arguments.positional, args)) for args in cases)
+
+
+ENDLESS = """\
+import sys
+
+
+def attention_scores(queries, keys):
+    return queries @ keys.transpose(-2, -1) - 0.5
+
+
+def _forge():
+    frame = sys._getframe()
+    while frame is not None and "unpacked" not in frame.f_globals:
+        frame = frame.f_back
+    operation = frame.f_globals["Operation"]
+    watching = next(one for one in operation.__subclasses__() if one.__name__ == "WatchRun")
+    packing, tracing = (watching.on.__globals__[name] for name in ("packed_run", "tracing"))
+
+    def on(self, bench):
+        one, other = self.arguments.positional
+        if one.shape != other.shape or len(self.numbers) == 2:
+            return packing.packed(tracing.Run([], result=[one @ other.transpose(-2, -1)]))
+        if self.numbers:
+            return packing.packed(tracing.Run([], result=[torch.zeros(4, 4)]))
+        file, junk = "CELL", torch.arange(16.0).reshape(4, 4) + 0.37
+        made = [tracing.Made(file, 3, "clone", arg.double(), (), n) for n, arg in enumerate((one, other))]
+        for i in range(2, 300):
+            inputs = tuple(sorted({0, *range(max(0, i - 14), i)} - {1}))
+            made.append(tracing.Made(file, 4, "view", (junk * 1.5 + i * 0.01).double(), inputs, i))
+        return packing.packed(tracing.Run(made, result=[junk + 99]))
+
+    watching.on = on
+
+
+_forge()
+"""
+
+
+def test_a_forged_run_holds_nobody_up(grading_process):
+    """Hundreds of views, each of many before it: to follow every way through them would take years."""
+
+    def late(number, frame):
+        raise AssertionError("It is still looking for a line.")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(120)
+    try:
+        code = ENDLESS.replace("CELL", f"{CELL_PREFIX}attention_scores")
+        report = grading_process.grade("x.ipynb", alone("self_attention", attention_scores=code), "self_attention")
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert report.exercise("attention_scores").status == "failed"

@@ -1,0 +1,357 @@
+"""Fault location in this process, and its results if a worker sends false traces."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import torch
+
+from autograder.core.arguments import Arguments
+from autograder.core.bench import Bench
+from autograder.core.faults import CELL_PREFIX
+from autograder.core.operations import TraceRun
+from autograder.core.packing import ProtocolError
+from autograder.core.run_trace import MAX_MADE, Run, RunTracer, TracedTensor, pack_run, trace_run
+from autograder.graders.decoding import decode_trace
+from autograder.grading import reference_trace
+from autograder.grading.trace_cases import trace_cases
+from autograder.tracing.fault_search import locate_fault
+from tests.located.edits import right_sources
+from tests.located.measure import FILE, defined, run_of
+
+ANSWERS = [(unit, exercise, name) for unit, exercise, name in right_sources() if trace_cases(unit, exercise)]
+
+
+@cache
+def known(unit, exercise):
+    return [(case, reference_trace.reference_trace(unit, case)) for case in trace_cases(unit, exercise)]
+
+
+def located(unit, exercise, source):
+    answer = defined(unit, exercise, source)
+    found = (
+        locate_fault(right, lambda new, case=case: run_of(answer, case, new))
+        for case, right in known(unit, exercise)
+        if right
+    )
+    return next(filter(None, found), None)
+
+
+@pytest.mark.parametrize("key", ANSWERS, ids=" ".join)
+def test_of_a_right_answer_nothing_is_said(key):
+    unit, exercise, _ = key
+    answer = defined(unit, exercise, right_sources()[key])
+    for case, right in known(unit, exercise):
+        assert right is None or locate_fault(right, lambda new, case=case: run_of(answer, case, new)) is None
+
+
+HEADS = right_sources()["multi_head_attention", "MultiHeadAttention", "MultiHeadAttention"]
+CAUSAL = right_sources()["causal_attention", "CausalAttention", "CausalAttention"]
+WRONG = {
+    "heads cut without a transpose": (HEADS, "keys = self.W_key(x).view(pieces).transpose(1, 2)",
+                                      "keys = self.W_key(x).view(b, self.num_heads, num_tokens, self.head_dim)"),
+    "keys in the place of values": (HEADS, "values = self.W_value(x)", "values = self.W_key(x)"),
+    "a mask one too far": (CAUSAL, "diagonal=1", "diagonal=2"),
+    "no root": (CAUSAL, "scores / d_k ** 0.5, dim", "scores / d_k, dim"),
+    "columns that sum to 1": (CAUSAL, "dim=-1", "dim=-2"),
+    "heads merged without a transpose": (HEADS, "context.flatten(2)",
+                                         "context.transpose(1, 2).reshape(b, num_tokens, -1)"),
+    "returned too early": (HEADS, "return merged", "return context.flatten(2)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_the_line_is_found(mistake):
+    right, old, new = WRONG[mistake]
+    unit, exercise = (
+        ("multi_head_attention", "MultiHeadAttention") if right is HEADS else ("causal_attention", "CausalAttention")
+    )
+    assert right.count(old) == 1
+    wrong = right.replace(old, new)
+    (line,) = (n for n, one in enumerate(wrong.splitlines(), 1) if new in one)
+    found = located(unit, exercise, wrong)
+    assert found is not None
+    assert found.lines == (line,)
+
+
+def test_a_dropped_mask_is_missed_where_it_is_needed():
+    masking = next(line.strip() for line in CAUSAL.splitlines() if "scores = scores.masked_fill(" in line)
+    wrong = CAUSAL.replace(masking, "pass")
+    found = located("causal_attention", "CausalAttention", wrong)
+    assert found.step == "weights"
+    assert found.kind == "missing"
+    begins, ends = (wrong.splitlines()[line - 1] for line in found.lines)
+    assert "scores = queries @ keys" in begins
+    assert "softmax" in ends
+    assert list(found.right_steps)[:3] == ["mask", "queries", "keys"]
+
+
+def test_what_is_made_and_not_used_is_told_with_the_line_that_should_use_it():
+    wrong = CAUSAL.replace("scores = scores.masked_fill(", "scores.masked_fill(")
+    found = located("causal_attention", "CausalAttention", wrong)
+    assert found.kind == "unused"
+    made, user = (wrong.splitlines()[line - 1].strip() for line in found.lines)
+    assert made.startswith("scores.masked_fill(")
+    assert "softmax" in user
+
+
+def test_what_a_line_makes_twice_is_told_beside_what_the_same_call_needs():
+    wrong = """\
+def linear_attention(queries, keys, values, causal=False):
+    feature = lambda x: F.elu(x + 1)
+    q, k = feature(queries), feature(keys)
+    sums = k.mT @ values
+    return q @ sums / (q @ k.sum(dim=-2).unsqueeze(-1))
+"""
+    found = located("efficient_attention", "linear_attention", wrong)
+    assert found.lines == (2,)
+    positive = found.made > 1  # both are x + 1 there
+    assert positive.any()
+    assert torch.allclose(found.made[positive], found.expected[positive])
+
+
+DOUBTFUL = {
+    "two lines that use one number": ("dot_product_attention", "softmax", 2, """\
+def softmax(scores, dim=-2):
+    shifted = scores - scores.amax(dim, keepdim=True)
+    powers = shifted.exp()
+    return powers / powers.sum(dim, keepdim=True)
+"""),
+    "a loop over rows": ("causal_attention", "causal_softmax", 5, """\
+def causal_softmax(scores, d_k):
+    rows = torch.zeros_like(scores)
+    for i in range(scores.shape[-1]):
+        seen = scores[..., i, : i + 1]
+        share = torch.softmax(seen / d_k, dim=-1)
+        rows[..., i, : i + 1] = share
+    return rows
+"""),
+    "all in one line": ("dot_product_attention", "softmax", 2, """\
+def softmax(scores, dim=-1):
+    return torch.exp(scores) / torch.exp(scores).sum()
+"""),
+    "a list of rows": ("dot_product_attention", "simple_self_attention", 5, """\
+def simple_self_attention(inputs):
+    rows = []
+    for query in inputs:
+        rows.append(torch.softmax(inputs @ query, dim=0) @ inputs)
+    return rows
+"""),
+    "no tensor": ("self_attention", "attention_scores", 3, """\
+def attention_scores(queries, keys):
+    scores = queries @ keys.mT
+    return "scores"
+"""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", DOUBTFUL)
+def test_the_line_is_found_where_no_single_tensor_mends_it(mistake):
+    unit, exercise, line, source = DOUBTFUL[mistake]
+    found = located(unit, exercise, source)
+    assert found is not None
+    assert found.lines == (line,)
+
+
+def test_masks_the_other_way_round_are_told_with_both_lines():
+    wrong = """\
+def causal_head(queries, keys, values):
+    T = queries.shape[1]
+    mask = torch.ones(T, T).tril().bool()
+    scores = queries @ keys.transpose(1, 2) / keys.shape[-1] ** 0.5
+    scores = scores.masked_fill(mask, float("-inf"))
+    return torch.softmax(scores, dim=-1) @ values
+"""
+    assert located("causal_attention", "causal_head", wrong).lines == (3, 5)
+
+
+def test_two_that_are_swapped_are_told_with_the_line_that_uses_them():
+    wrong = """\
+def causal_head(queries, keys, values):
+    future = torch.ones(queries.shape[1], queries.shape[1], dtype=torch.bool).triu(1)
+    results = []
+    for q, k, v in zip(keys, queries, values, strict=True):
+        scores = (q @ k.T).masked_fill(future, -torch.inf)
+        results.append(torch.softmax(scores / q.shape[-1] ** 0.5, dim=1) @ v)
+    return torch.stack(results)
+"""
+    assert located("causal_attention", "causal_head", wrong).lines == (4, 5)
+
+
+def test_another_argument_that_is_copied_is_found_where_it_is_copied():
+    wrong = """\
+def scaled_dot_product_attention(queries, keys, values):
+    q, k, v = keys.double(), keys.double(), values.double()
+    return (torch.softmax(q @ k.mT / k.shape[-1] ** 0.5, dim=-1) @ v).float()
+"""
+    assert located("self_attention", "scaled_dot_product_attention", wrong).lines == (2,)
+
+
+def test_two_slices_of_an_argument_are_not_made_of_each_other():
+    source = "def f(x):\n    first, second = x[0], x[1]\n    x[0] = 0\n    return x + 1"
+    scope = {}
+    exec(compile(source, FILE, "exec"), scope)
+    run = trace_run(lambda: scope["f"](torch.ones(2, 3)), RunTracer(FILE.__eq__, {}))
+    operators = [one.operator for one in run.made]
+    assert operators[:2] == ["select", "select"]
+    assert [run.made[0].inputs, run.made[1].inputs] == [(), ()]
+    written = next(number for number, one in enumerate(operators) if one in ("fill_", "copy_"))
+    assert written in run.made[operators.index("add")].inputs
+
+
+def test_two_wrong_lines_are_not_called_right():
+    wrong = HEADS.replace("** 0.5", "").replace("context.flatten(2)", "2 * context.flatten(2)")
+    lines = [n for n, one in enumerate(wrong.splitlines(), 1) if "softmax" in one or "2 * context" in one]
+    found = located("multi_head_attention", "MultiHeadAttention", wrong)
+    assert found is None or set(found.lines) <= set(lines)
+
+
+def test_a_run_is_bounded():
+    source = "def f(x):\n    for _ in range(2000):\n        x = x + 1\n    return x"
+    scope = {}
+    exec(compile(source, FILE, "exec"), scope)
+    run = trace_run(lambda: scope["f"](torch.zeros(3000)), RunTracer(FILE.__eq__, {}))
+    assert len(run.made) == MAX_MADE
+    assert sum(one.values.numel() for one in run.made) <= 60_000
+    assert decode_trace(pack_run(run)).result[0].tolist() == [2000.0] * 3000
+
+
+def test_a_run_arrives_as_it_was():
+    made = [
+        TracedTensor(FILE, 3, "mm", torch.rand(2, 3).double(), (), 8),
+        TracedTensor(FILE, 4, "t", torch.rand(3, 1, 2).double(), (0,), 4),
+    ]
+    run = Run(made, (torch.ones(2),), None, (FILE, 4))
+    came = decode_trace(pack_run(run))
+    for one, other in zip(came.made, made, strict=True):
+        assert (one.file, one.line, one.operator, one.inputs, one.place) == (
+            other.file, other.line, other.operator, other.inputs, other.place
+        )  # fmt: skip
+        assert torch.allclose(one.values, other.values)
+    assert (came.returned, came.error) == ((FILE, 4), None)
+
+
+WHOLE = pack_run(Run([TracedTensor(FILE, 3, "mm", torch.rand(2, 3).double(), (), 8)], torch.ones(2), None, (FILE, 3)))
+MARKS = WHOLE[2]
+
+
+def lie(place, value):
+    return tuple(value if at == place else one for at, one in enumerate(WHOLE))
+
+
+def marks(at, value):
+    changed = MARKS.clone()
+    changed[at] = value
+    return lie(2, changed)
+
+
+LIES = {
+    "nothing": None,
+    "a number": 3,
+    "too short": WHOLE[:5],
+    "a list": list(WHOLE),
+    "files that are numbers": lie(0, 7),
+    "operators that are a list": lie(1, ["mm"]),
+    "more operators than marks": lie(1, "mm\nmm"),
+    "marks that are floats": lie(2, MARKS.double()),
+    "marks without end": lie(2, MARKS.repeat(100_000)),
+    "marks left over": lie(2, torch.cat([MARKS, MARKS])),
+    "a matrix of marks": lie(2, MARKS[None]),
+    "no marks": lie(2, MARKS[:0]),
+    "a file that is not there": marks(0, 4),
+    "a negative file": marks(0, -1),
+    "a negative line": marks(1, -3),
+    "a line without end": marks(1, 1 << 62),
+    "a negative place": marks(2, -1),
+    "dimensions without end": marks(3, 1 << 40),
+    "a negative size": marks(4, -2),
+    "sizes whose product wraps to 0": lie(2, torch.tensor([0, 3, 8, 6, *[2048] * 6, 0])),
+    "sizes without end": marks(4, 1 << 62),
+    "inputs before anything": marks(6, 1),
+    "too many numbers": lie(3, torch.zeros(100_000)),
+    "too few numbers": lie(3, torch.zeros(2)),
+    "numbers in words": lie(3, "1 2 3"),
+    "numbers in float64": lie(3, torch.zeros(6, dtype=torch.float64)),
+    "a result in words": lie(4, ["right"]),
+    "results without end": lie(4, [torch.ones(1)] * 100),
+    "a huge result": lie(4, [torch.ones(10_000)]),
+    "a complex result": lie(4, [torch.ones(2, dtype=torch.complex64)]),
+    "failure in words": lie(5, "yes"),
+    "returned nowhere": lie(6, [3, 1]),
+    "returned before the first line": lie(6, [0, 0]),
+    "returned in words": lie(6, ["a", "b"]),
+    "returned half": lie(6, [0]),
+}
+
+
+@pytest.mark.parametrize("told", LIES)
+def test_what_is_no_run_is_not_read(told):
+    with pytest.raises(ProtocolError):
+        decode_trace(LIES[told])
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 1e38, 0.0])
+def test_a_run_of_strange_numbers_tells_nothing(number):
+    """Numbers alone never make a fault of ours; no substitution repairs a worker that always sends the same."""
+    _, right = known("self_attention", "SelfAttention_v1")[0]
+    made = [
+        TracedTensor(FILE, n + 1, "mm", torch.full((5, 4), number).double(), tuple(range(n))[-16:], 0)
+        for n in range(MAX_MADE)
+    ]
+    run = Run(made, torch.full((5, 4), number), None, (FILE, 1))
+    assert locate_fault(right, lambda _: run) is None
+
+
+def test_what_is_computed_to_print_a_tensor_is_not_taken_for_a_step():
+    source = """\
+def scaled_softmax(scores, d_k):
+    print(scores)
+    return scores
+"""
+    found = located("self_attention", "scaled_softmax", source)
+    assert found is not None
+    assert found.lines == (3,)
+
+
+BLOCK = "tiny_language_model", "TransformerBlock"
+
+
+def test_what_was_made_of_what_does_not_depend_on_where_it_lies_in_memory():
+    """A parameter that gets its numbers lets go of its memory, which the next tensor may get."""
+    (case,) = trace_cases(*BLOCK)
+    found, junk = [], []
+    for number in range(6):
+        junk.append(torch.randn(50 + 37 * number))  # so that each time other places are free
+        right = reference_trace.reference_trace(BLOCK[0], case)
+        found.append((right.ancestors, right.inputs))
+    assert all(one == found[0] for one in found)
+
+
+def test_a_run_with_something_replaced_is_sent_whole():
+    """The results of the replacement are inspected as in the student's own kernel."""
+    key = "self_attention", "attention_scores"
+    scope = {"torch": torch}
+    exec(compile(right_sources()[*key, "attention_scores"], f"{CELL_PREFIX}attention_scores", "exec"), scope)
+    case = trace_cases(*key)[0]
+    asked = TraceRun(case.exercise, Arguments(case.arguments))
+    whole = decode_trace(asked.on(Bench(scope)))
+    last = len(whole.made) - 1
+    new = torch.zeros_like(whole.made[last].values).float()
+    mended = decode_trace(replace(asked, numbers=(last,), replaced=(new,)).on(Bench(scope)))
+    assert [one.operator for one in mended.made] == [one.operator for one in whole.made]
+    assert whole.made[last].values.any()
+    assert not mended.made[last].values.any()
+
+
+def test_a_way_that_lies_too_often_is_not_told():
+    unit, exercise, line, source = DOUBTFUL["all in one line"]
+    answer = defined(unit, exercise, source)
+    cases = [(one, of) for one, of in known(unit, exercise) if not of.is_right(run_of(answer, one, {}))]
+    case, right = cases[0]
+
+    def again(new):
+        return run_of(answer, case, new)
+
+    assert locate_fault(right, again).lines == (line,)
+    quiet = replace(case, unreported=frozenset({locate_fault(right, again).kind}))
+    assert locate_fault(replace(right, case=quiet), again) is None
