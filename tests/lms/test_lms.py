@@ -644,7 +644,7 @@ def test_the_commands_print_results_and_errors(root, tmp_path, autograder, capsy
     path = zipped(tmp_path / "canvas.zip", (f"mosscy_1004_70004_{UNIT}.ipynb", b"cy's"), ("strange.txt", b""))
     result = autograder("import", UNIT, path, "--course", root)  # as it is installed; the others in this process
     assert result.returncode == 1
-    assert "The zip file is Canvas's.\n" in result.stdout
+    assert "The zip file is from Canvas.\n" in result.stdout
     assert "1 submissions are new" in result.stdout
     assert "strange.txt: its name does not have the form of a submission" in result.stderr
     code, out, _ = said(capsys, export, [UNIT], "canvas", tmp_path / "marks.csv", **here)
