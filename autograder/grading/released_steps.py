@@ -270,7 +270,9 @@ def as_json(value: Any, decimals: int | None = None) -> Any:
                 if are_thousandths(digits)
                 else {"packed": pack_numbers(digits, dtype)}
             )
-            return {"shape": list(value.shape), "dtype": dtype, **short}
+            is_half = value.dtype.itemsize == 2 and decimals is None
+            then = {"then": name_of(value.dtype)} if is_half else {}
+            return {"shape": list(value.shape), "dtype": dtype, **short, **then}
     else:
         digits = flat.int().tolist() if flat.dtype == torch.bool else flat.tolist()
     # JSON has no infinity; it is written as a word.

@@ -20,7 +20,7 @@ _LOADER = "autograder/student_check/loader.py"
 
 
 def _read() -> tuple[Path, dict[str, bytes]]:
-    """Return where the modules are, and their sources besides this file's; raises ImportError."""
+    """Return the zip or folder of the modules, and all sources by path, with this file's; raises ImportError."""
     facade, problem = {_HERE.name: _HERE.read_bytes()}, "is missing"
     if _ZIP.exists():
         try:

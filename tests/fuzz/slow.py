@@ -1,6 +1,6 @@
 """`python -m tests.fuzz.slow SECONDS [TARGET ...]`: searches for texts that take long, led by the CPU time they take.
 
-The slowest that is found for each target is kept in tests/fuzz/corpus/slow/, and tests/course/test_slow_input.py replays
+The slowest that is found for each target is kept in tests/fuzz/corpus/slow/. tests/course/test_slow_input.py replays
 it. Formatting is ended at its limit, so there a slow text is no fault; on the trusted side it is one.
 """
 
