@@ -103,7 +103,7 @@ def test_output_that_cannot_be_written_is_a_sentence(command, into, tmp_path):
     assert said.startswith("The results could not be written to the end: ")
     if command == "grade":  # what was graded is recorded: the next runs have nothing to do
         again = run()
-        assert "left alone: 1" in again.communicate(timeout=SECONDS)[0]
+        assert "their last grading: 1" in again.communicate(timeout=SECONDS)[0]
         assert again.returncode == 0
         with Path("/dev/full").open("w") as full:  # a sentence that cannot be written is no traceback
             last = run("--json", stdout=full.fileno(), stderr=full.fileno())

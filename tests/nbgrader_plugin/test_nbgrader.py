@@ -228,7 +228,7 @@ def test_manual_scores_survive_a_regrade_and_a_preview_tells_what_would_change(g
     assert scores(root) == before
     again = grade(root, submitted=two)
     assert again.returncode == 0
-    assert "left alone: 1." in again.stdout
+    assert "their last grading: 1." in again.stdout
     assert scores(root)["chiara"]["test_scaled_softmax"] == (1.09, 4.0)
     assert "no grade would change" in grade(root, "--dry-run", submitted=two).stdout
     with Gradebook(url, "attention") as gradebook:

@@ -687,7 +687,7 @@ def test_files_are_counted_where_the_kernel_gives_no_namespace():
     command = ["unshare", "--user", "--map-root-user", "sh", "-c", f'{forbid} "$@"', "sh", *run]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=200)
     said = dict.fromkeys(FILLS, "The notebook's files had more than 256 MB in all.") | {
-        "many files": "It made more than 1000 files."
+        "many files": "The notebook made more than 1000 files."
     }
     assert done.stdout.splitlines() == ["False", *said.values()], done.stderr
 

@@ -561,7 +561,7 @@ def test_forbidden_calls_are_detected_by_any_route():
         source = f"def softmax(scores, dim=-1):\n    return {body}"
         printed, score = Notebook("dot_product_attention", softmax=source).check("softmax")
         assert score == 0
-        assert "It calls a library's softmax" in printed
+        assert "The code calls a library's softmax" in printed
 
 
 BACKWARD = """\
@@ -589,7 +589,7 @@ def test_autograd_is_detected():
     for body in routes.values():
         printed, score = Notebook("efficient_attention", attention_backward=start + body).check("attention_backward")
         assert score == 0
-        assert "It calls autograd" in printed
+        assert "The code calls autograd" in printed
     printed, score = Notebook("efficient_attention", attention_backward=BACKWARD).check("attention_backward")
     assert (score, "autograd" in printed) == (6, False)
 
