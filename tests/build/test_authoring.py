@@ -94,7 +94,7 @@ def test_a_grader_that_its_own_solution_does_not_pass_is_refused(course, autogra
     ]
     plain, moved, shape = (line.partition(place)[2] for line in said[:3])
     itself = f") itself fails on solutions/{UNIT}.py: "
-    assert plain.startswith(f"{at[0]}{itself}TypeError: assert_close was given a tensor of shape () as")
+    assert plain.startswith(f"{at[0]}{itself}TypeError: assert_close has no tolerance for the expected value a tensor of shape ()")
     assert moved.startswith(f"{at[1]}): The result differs in 2 of 2 places")
     assert "at [0, 0]. It got [[" in moved
     assert moved.endswith("]] and expected [[-0.999995, 0.999995]].")
@@ -142,18 +142,19 @@ def test_graders_that_cannot_be_collected_are_a_matter_of_their_unit_alone(cours
 
 
 KILLED = """
-
-@right_answer("layer_norm")
-def ended_from_outside(x, eps=1e-5):
-    \"\"\"What the system does to a process where memory runs out\"\"\"
-    import os, signal
-    os.kill(os.getpid(), signal.SIGKILL)
+edge, caught by test_gradients:
+  ended_from_outside:
+    says: "The system ends the process, as it does if memory runs out."
+    answer: |
+      def layer_norm(x, eps=1e-5):
+          import os, signal
+          os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 def test_a_build_ends_where_one_of_its_processes_is_killed(course, autograder):
-    answers = course / "autograder" / "right_answers" / UNIT / "layer_norm.py"
-    with changed(answers, answers.read_text() + KILLED):
+    mistakes = course / "autograder" / "misconceptions" / UNIT / "layer_norm.yaml"
+    with changed(mistakes, mistakes.read_text() + KILLED):
         said = autograder("build", code=2)
     assert said.startswith(f"{UNIT}: the system ended a process that worked on this unit, perhaps because memory ran")
     assert not (course / "source").exists()

@@ -138,11 +138,11 @@ def test_students_not_on_the_roster_are_reported(tmp_path):
     (tmp_path / "submitted" / "other" / UNIT / "homework.rar").write_text("")
     without = "NOT ON THE ROSTER, with a folder but no notebook: empty, other."
     said = grade(tmp_path).stderr.splitlines()
-    assert "NOT ON THE ROSTER, and graded all the same: Ann." in said
+    assert "NOT ON THE ROSTER, but graded all the same: Ann." in said
     assert without in said
     preview = grade(tmp_path, "--dry-run")
     assert preview.returncode == 0
-    assert "NOT ON THE ROSTER, and would be graded all the same: Ann." in preview.stderr.splitlines()
+    assert "NOT ON THE ROSTER, but would be graded all the same: Ann." in preview.stderr.splitlines()
     assert without in preview.stderr.splitlines()
 
 

@@ -143,7 +143,7 @@ def test_a_new_course_has_all_that_it_needs_and_takes_no_other_s_place(folders, 
         course.UnknownUnit, match=r"There is no unit `calculus`\. The units are: attention_masks, causal_attention,"
     ):
         new_course(tmp_path / "spring", ["calculus"])
-    with pytest.raises(NotMade, match="/proc/spring cannot be made: No such file"):
+    with pytest.raises(NotMade, match="/proc/spring cannot be created: No such file"):
         new_course(Path("/proc/spring"))
     assert list(tmp_path.iterdir()) == []
 

@@ -223,8 +223,8 @@ def repair(*lines, subject="a number"):
         ([repair(3, 4, 5)], f"One change in lines 3, 4 and 5 (a number) {FOUND}."),
         (
             [repair(9, subject="a name"), repair(4), repair(9)],
-            f"A change in line 4 (a number), or one in line 9 (a name or a number), {FOUND}; none of these lines is "
-            "certain.",
+            f"A change in line 4 (a number), or one in line 9 (a name or a number), {FOUND}, so no line is "
+            "certain to be the wrong one.",
         ),
         ([repair(line) for line in range(4)], "Changes in many lines each make all examples pass"),
     ],
