@@ -267,7 +267,7 @@ def test_links_to_names_that_are_too_long_leave_the_others_to_be_graded(tmp_path
 
 def test_a_line_of_the_roster_without_an_id_is_named(tmp_path):
     (tmp_path / "roster.csv").write_text("id,first_name\nada,Ada\n,Nameless\n\n,,\nbo,Bo\n")
-    with pytest.raises(BadRoster, match="has no id in line 3: give one"):
+    with pytest.raises(BadRoster, match="has no id in line 3: add it"):
         roster.read(tmp_path / "roster.csv")
     (tmp_path / "roster.csv").write_text("id,first_name\nada,Ada\n\n,\nbo,Bo\n")
     assert [student.id for student in roster.read(tmp_path / "roster.csv").students] == ["ada", "bo"]

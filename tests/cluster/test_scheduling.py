@@ -80,7 +80,7 @@ def test_whoever_provokes_answers_that_are_not_valid_costs_no_more_than_three_wo
     monkeypatch.setattr(cluster_run, "connected", lambda scheduler: nullcontext(connection))
     work = SimpleNamespace(
         unit=course.unit(UNIT), root=None,
-        submissions=SimpleNamespace(read=lambda submission: Read(NotebookFile(b"", submission.student), None)),
+        files=SimpleNamespace(read=lambda submission: Read(NotebookFile(b"", submission.student), None)),
     )  # fmt: skip
     scheduler = SimpleNamespace(is_safe=lambda address: True, text="a scheduler")
     said = []

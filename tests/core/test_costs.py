@@ -423,9 +423,9 @@ def assert_within(own, limits, *args, **more):
 def test_limits_are_told_with_what_was_seen():
     own = student(f=by_matmul).f
     assert_within(own, {"largest": T * T, "alive": 3 * T * T}, Q, K, V)
-    with pytest.raises(Mismatch, match=r"There is a tensor of shape \(32, 32\): 1,024 numbers; 512 are enough."):
+    with pytest.raises(Mismatch, match=r"The code makes a tensor of shape \(32, 32\): 1,024 numbers; 512 are enough."):
         assert_within(own, {"largest": 512}, Q, K, V)
-    with pytest.raises(Mismatch, match=r"It takes [\d,]+ operations; 10 are enough"):
+    with pytest.raises(Mismatch, match=r"The call takes [\d,]+ operations; 10 are enough"):
         assert_within(own, {"operations": 10}, Q, K, V)
     with pytest.raises(Mismatch, match=r"in memory at the same time have [\d,]+ numbers; 10 are enough"):
         assert_within(own, {"alive": 10}, Q, K, V)
@@ -473,7 +473,7 @@ def test_the_check_says_the_same():
     step = {"operation": "cost", "name": "f", "args": args, "limits": {"largest": 512}}
     example = {"looks_at": ["cost"], "steps": [step]}
     judge_example({"f": lambda q, k, v: v * 2}, example)
-    with pytest.raises(Mismatch, match=r"There is a tensor of shape \(32, 32\): 1,024 numbers; 512 are enough."):
+    with pytest.raises(Mismatch, match=r"The code makes a tensor of shape \(32, 32\): 1,024 numbers; 512 are enough."):
         judge_example({"f": by_matmul}, example)
 
 

@@ -262,7 +262,7 @@ def test_nbgraders_autograde_enrols_nobody_who_can_be_no_student(course_folder):
     result = run(course_folder, "nbgrader", "autograde", UNIT)
     assert (result.returncode, "Traceback" in result.stderr) == (1, False), result.stderr
     assert enrolled(course_folder) == {"ada", "[red]of old"}
-    assert f"Not graded: bo. There is no {UNIT}.ipynb, only mine.ipynb. Rename it," in result.stderr
+    assert f"Not graded: bo. There is no {UNIT}.ipynb, only mine.ipynb. Rename the file," in result.stderr
     assert f"Not graded: {SCRIPT}. A new student's id has letters and digits" in result.stderr
     lying = {path.name for path in (course_folder / "autograded" / "ada" / UNIT).iterdir()}
     assert not lying & {"link.txt", "pipe.txt"}
