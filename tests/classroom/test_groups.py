@@ -237,4 +237,4 @@ def test_serve_grades_a_submission_for_the_whole_group(course, recorded):
     for student, said in (("ada", True), ("bo", False)):
         page = released(course, student)
         assert f"{UNIT}: {FULL} of" in page
-        assert ("your group's submission, by bo" in page.replace("&#39;", "'")) == said
+        assert ("your group's submission, submitted by bo" in page.replace("&#39;", "'")) == said

@@ -309,7 +309,7 @@ def test_lateness_and_penalty_are_in_table_lines_and_class_report(root, recorded
     result = recorded.grade(root)
     lines = [str(line) for line in class_in_lines(course.unit(UNIT, root), result)]
     said = {line.split()[0]: line for line in lines[1:]}
-    assert f"Late by 15 minutes, {FULL} points taken off." in said["late"]
+    assert f"Late by 15 minutes, {FULL} points deducted." in said["late"]
     assert f"LATENESS UNKNOWN: its timestamp.txt says `{UNKNOWN}`" in said["unknown"]
     assert "ate" not in said["early"].partition("graded")[2]
     about = {line.student: line for line in class_lines(course.unit(UNIT), result)}

@@ -75,13 +75,13 @@ def test_moodles_worksheet_in_each_language(tmp_path, language):
     assert not any("Unknown columns" in remark for remark in found.remarks), found.remarks
     name = "Ada O'Neil_501_assignsubmission_file_/unit.ipynb"
     assert RosterMatcher(found).student(readings_of(name, "Moodle"))[0] == "a1"
-    table = for_moodle(GradedClass(found, [_NoMarks], {"unit": frozenset()}))
+    table = for_moodle(GradedClass(found, [_NoGrades], {"unit": frozenset()}))
     assert table.rows[0] == [*found.header[:-1]]  # Moodle takes it back in its own language
     assert (table.rows[1][0][-3:], table.rows[1][5]) == ("501", "0")
 
 
-class _NoMarks:
-    unit, marks, max_score, points = "unit", {}, 20.0, {}
+class _NoGrades:
+    unit, grades, max_score, points = "unit", {}, 20.0, {}
 
 
 @pytest.mark.parametrize("header", OWN)
