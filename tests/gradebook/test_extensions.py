@@ -290,7 +290,7 @@ def test_gradebook_table_page_export_and_dry_run_agree_with_the_model(changing, 
         assert predicted.after.grades[student] == mark
         assert ("Late by" in lines[student]) == bool(late)
         assert re.findall(r", (\d+) late days? spent", lines[student]) == ([str(spent_here)] if spent_here else [])
-        assert (f"{mark.shown.late_penalty:g} points taken off" in lines[student]) == bool(penalty)
+        assert (f"{mark.shown.late_penalty:g} points deducted" in lines[student]) == bool(penalty)
         assert of_json[student].late_penalty == mark.shown.late_penalty
         assert float(export[student][f"{UNIT}.late_penalty"]) == pytest.approx(penalty, abs=0.00501)
         assert float(export[student][f"{UNIT}.score"]) == pytest.approx(score - penalty, abs=0.00501)
