@@ -61,7 +61,7 @@ class Judged:
         if not self.changes:
             return ""
         names = " and ".join(f"`{change.name}` in the cell `{change.cell}`" for change in self.changes[:_MOST_CHANGES])
-        moment = "at the end of the notebook, where it earns more points" if self.at_end else "at its check"
+        moment = "at the end of the notebook, where it earns more points," if self.at_end else "at its check"
         return f"After its check you changed {names}. The version {moment} is graded."
 
 

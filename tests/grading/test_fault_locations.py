@@ -101,7 +101,7 @@ def test_of_words_it_is_said_that_they_are_no_tensor(told):
         attention_scores="def attention_scores(queries, keys):\n    scores = queries @ keys.mT\n    return 'x'\n"
     )
     assert found.lines == [3]
-    assert "It returns no tensor; one tensor is asked for." in found.told
+    assert "It returns no tensor; one tensor is required." in found.told
 
 
 def test_a_mistake_in_what_it_uses_is_told_there_alone(grading_process):
@@ -120,7 +120,7 @@ CASES = [(unit.name, exercise.name) for unit in UNITS for exercise in unit.exerc
 @pytest.mark.parametrize(("unit", "exercise"), CASES, ids=lambda one: one)
 def test_no_telling_case_has_the_numbers_of_a_hidden_one(unit, exercise):
     """A hidden grader's numbers come from its own name: nowhere are three of them shown in a row."""
-    listed = (REPOSITORY / "tests" / "graders.txt").read_text().splitlines()
+    listed = (REPOSITORY / "tests" / "hidden_tests.txt").read_text().splitlines()
     names = [line.split()[1] for line in listed if line.startswith(f"{unit}.{exercise} ")]
     assert names
     hidden = {three for name in names for three in in_a_row(Cases(name).randn(200))}
