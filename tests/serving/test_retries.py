@@ -104,7 +104,7 @@ def test_a_submission_that_ends_its_grading_process_is_tried_twice_and_never_aga
         assert "The grading process ended while it graded this notebook" in page
         assert "Grading was tried 2 times. It is tried again only if" in page
         assert "which is our fault" not in page  # nobody knows whose it is
-        assert "tried 2 times without a mark" in serving.refused[0]
+        assert "tried 2 times without a grade" in serving.refused[0]
         path = course / "submitted" / "eve" / UNIT / f"{UNIT}.ipynb"
         os.utime(path)  # another file by its look, the same by its digest
         serving.work_off()
