@@ -559,7 +559,7 @@ def test_a_student_of_the_roster_need_not_be_in_the_gradebook(root):
         ('rule = "none"\nlate_days = 1', "late_days need a rule for submissions after the late days"),
         ('rule = "zero"\nsteps = [{ later_than = "0h", percent = 1 }]', 'steps need rule = "steps"'),
         ('rule = "steps"', 'rule = "steps" needs steps, such as'),
-        ('rule = "steps"\nsteps = [{ later_than = "soon", percent = 1 }]', "later_than = 'soon' is no duration"),
+        ('rule = "steps"\nsteps = [{ later_than = "soon", percent = 1 }]', "later_than = 'soon' is not a duration"),
         ('rule = "steps"\nsteps = [{ later_than = "1d" }]', "give percent in every step, or points in every step"),
         ('rule = "steps"\nsteps = [{ later_than = "1d", percent = 101 }]', "percent must be from 0 to 100"),
         (

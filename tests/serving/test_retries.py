@@ -195,7 +195,7 @@ def test_a_hidden_test_that_fails_itself_still_counts_as_an_attempt(course, reco
 def test_the_end_of_an_idle_process_is_blamed_on_no_submission(tmp_path):
     put_submission(tmp_path, "ada", notebook())
     work = assignment(UNIT, tmp_path, None, None)
-    terms = {"device": "cpu", "settings": settings.load(), "markers": 1}
+    terms = {"device": "cpu", "settings": settings.load(), "process_count": 1}
     with contextlib.ExitStack() as ending:
         marking, (process,) = started_by(lambda: ending.enter_context(LocalGrading(work, work.submissions, **terms)))
         marking.start()
