@@ -310,7 +310,7 @@ def test_lateness_and_penalty_are_in_table_lines_and_class_report(root, recorded
     lines = [str(line) for line in class_in_lines(course.unit(UNIT, root), result)]
     said = {line.split()[0]: line for line in lines[1:]}
     assert f"Late by 15 minutes, {FULL} points deducted." in said["late"]
-    assert f"LATENESS UNKNOWN: its timestamp.txt says `{UNKNOWN}`" in said["unknown"]
+    assert f"LATENESS UNKNOWN: the time `{UNKNOWN}` in its timestamp.txt" in said["unknown"]
     assert "ate" not in said["early"].partition("graded")[2]
     about = {line.student: line for line in class_lines(course.unit(UNIT), result)}
     assert {student: (line.lateness, line.late_seconds, line.late_penalty) for student, line in about.items()} == {
