@@ -302,7 +302,7 @@ def test_a_run_that_is_killed_counts_nobody_twice(root, recorded, tmp_path):
         ("softmax --points 0", "--points takes a number above 0 with at most 2 digits after the point."),
         ("softmax --points 1.005", "--points takes a number above 0 with at most 2 digits after the point."),
         ("softmax --points nan", "--points takes a number above 0 with at most 2 digits after the point."),
-        ("softmax --undo", f"softmax counts the points that it was released with: {RELEASED['softmax']:g}."),
+        ("softmax --undo", f"softmax already counts the points that it was released with: {RELEASED['softmax']:g}."),
         ("softmax --drop --undo", "Give an exercise and one of --points, --drop, --give-full and --undo"),
         ("softmax --list", "Give an exercise and one of --points, --drop, --give-full and --undo"),
         ("--drop", "Give an exercise and one of --points, --drop, --give-full and --undo"),
