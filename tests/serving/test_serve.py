@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import zipfile
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import escape
@@ -530,6 +530,21 @@ HANGS = dict.fromkeys(("softmax", "context_vector", "pairwise_scores"), "import 
 """Half a minute together, in which it computes nothing: each cell waits for less than what ends it."""
 
 
+@contextmanager
+def locked_once_free(course, seconds=60):
+    """Lock a course as soon as `serve`, which locks it to record a grade, has released it."""
+    end = time.monotonic() + seconds
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(course_lock(course))
+                break
+            except AlreadyLocked:
+                assert time.monotonic() < end
+                time.sleep(0.01)
+        yield
+
+
 def test_the_command_grades_next_to_a_hanging_submission_and_after_a_kill(course, recorded, started):
     running = started(course, "--markers", "2", "--port", "0")
     submit(course, "hangs", notebook(**HANGS), FIRST)
@@ -564,7 +579,7 @@ def test_the_command_grades_next_to_a_hanging_submission_and_after_a_kill(course
         put_submission(course, stranger, released_notebook(OTHER).read_bytes(), FIRST, unit=OTHER)
     running = started(course, "--markers", "1", "--port", "0", OTHER)
     assert token.read_text() != its_token
-    with course_lock(course):
+    with locked_once_free(course):
         submit(course, "cy", notebook(), FIRST)
         running.remark(f"Nobody who submitted {OTHER} is on the roster")
         running.remark("new submissions wait until it has ended")
