@@ -135,14 +135,17 @@ def _submissions_of(
     students: list[Enrolled], roster: Roster, files: SubmissionFiles, directory: Any, unit: str
 ) -> list[Submission]:
     """Return the submission that counts for each student: the student's own, or one of the student's group."""
-    own, due = cache(files.submission), due_dates(directory, unit)
-    stamps = StampFormat.of_course(directory)
+    own = cache(files.submission)
+    members = {student.id: roster.group_of(student.id) for student in students}
+    if all(group == [student] for student, group in members.items()):
+        return [own(student) for student in members]  # without opening the gradebook: `serve` polls a class this way
+    due, stamps = due_dates(directory, unit), StampFormat.of_course(directory)
 
     @cache
     def time(submission: Submission) -> datetime | None:
         return stamps.read(files.digest(submission)[1]).utc
 
-    return [groups.of_member(one.id, roster.group_of(one.id), own, time, due(one.id)) for one in students]
+    return [groups.of_member(student, group, own, time, due(student)) for student, group in members.items()]
 
 
 def _why_not(name: str, known: Collection[str], folders: list[str], gradebook: database.Database) -> str:
