@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +159,6 @@ class _Exporter(HTMLExporter):
         empty.cells = []
         nobody = {"notebook": "", "score": 0.0, "max_score": 0.0, "late_penalty": 0.0, "deadline": Deadline()}
         _, self._resources = self.from_notebook_node(empty, {"nbgrader": nobody})  # sets all filters
-        self._resources["include_css"] = cache(self._resources["include_css"])
         self.environment.filters.update(filters(lambda: texts))
         self._texts = texts
 

@@ -59,10 +59,7 @@ def put_into(c: Any, folder: Path) -> None:
     c.HTMLExporter.default_preprocessors = [f"{page_filters.__name__}.PageBegins"]
     c.HTMLExporter.extra_template_basedirs = page_filters.templates()
     c.HTMLExporter.template_file = page_filters.PAGE
-    c.GenerateFeedback.preprocessors = [
-        f"{_PLUGIN}.grades.ReadGrades",  # in place of nbgrader's GetGrades
-        "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
-    ]
+    c.GenerateFeedback.preprocessors = [f"{_PLUGIN}.grades.ReadGrades"]  # in place of nbgrader's GetGrades
 
     # If formgrader is reading this: ids and names of students are text on its own pages too.
     formgrader_pages.make_safe()
