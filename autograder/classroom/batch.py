@@ -28,7 +28,7 @@ class GradedSubmission:
 
     submission: Submission
     content: bytes | UnreadableNotebook
-    """The part of the file that was graded, or the reason why there is none."""
+    """The part of the file that was graded, or the reason why the file cannot be read."""
     report: Report
     stamp: bytes | None = None
     """Content of the time stamp next to the notebook."""

@@ -165,7 +165,7 @@ class SubmissionFiles:
         return Submission(student, None, _NOTHING)
 
     def _nothing(self, student: str) -> Submission:
-        """Return the result for a student who has no folder for the unit. Its note lists the student's other files."""
+        """Return the result for a student without a folder for the unit. Its note lists the student's other files."""
         units = course.unit_names(self._class_folder)
         others = [name for name in self._names(student) if not (is_of_a_program(name) or name in units)]
         wanted = f"`{self._unit}/{self._expected}`"

@@ -125,7 +125,7 @@ class Writer:
         return updates
 
     def _reweight(self, student: str, entry: Entry, report: Report | None) -> bool:
-        """Count the points of a mark by the rules as they are now; return whether that changes anything."""
+        """Count the points of a grade by the present rules; return whether that changes anything."""
         is_rule_new = entry.reweight()
         if report is None:
             if is_rule_new:

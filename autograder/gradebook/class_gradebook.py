@@ -38,7 +38,7 @@ _AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class Times:
-    """Submission time and due date of a student's submission, in UTC; None if there is none."""
+    """Submission time and due date of a student's submission, in UTC; None for a time that is missing."""
 
     handed_in: datetime | None
     due: datetime | None
@@ -51,7 +51,7 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
     """The gradebook of a course, opened to read and write the grades of one unit."""
 
     def __init__(self, directory: Any, unit: str, copy: Database | None = None) -> None:
-        """Open the gradebook, creating it if there is none, and bring the unit's cells and points in it up to date.
+        """Open the gradebook, creating it if it is missing, and bring the unit's cells and points in it up to date.
 
         copy: a copy of the gradebook to open instead.
 

@@ -176,7 +176,7 @@ class Entry:
         return (penalty or 0.0) != before
 
     def penalty(self, penalties: LatePenalties) -> float | None:
-        """Return the penalty for late submission as it is now; None if there is none."""
+        """Return the present penalty for late submission; None without a penalty."""
         return penalties.penalty(str(self._submission.student_id), self.shown().score, self.late)
 
     def shown(self) -> Shown:
@@ -267,7 +267,7 @@ def all_entries(session: Session, cells: Cells, deadlines: Deadlines, days: Mapp
 
 
 def new_entry(session: Session, unit: str, cells: Cells, student: str, deadlines: Deadlines) -> Entry:
-    """Return an empty entry for a student who has none; the caller commits it together with its grades.
+    """Return an empty entry for a student without an entry; the caller commits it together with its grades.
 
     The entry takes over the extension that the student was given. nbgrader's own `add_submission` commits the entry at
     once: a run that ended then would leave it empty.
@@ -316,7 +316,7 @@ def is_blank(name: str, grade: Any) -> bool:
 def unmarked(report: Report) -> Callable[[str], bool]:
     """Return a predicate on names of grade cells: true if our own fault left the cell ungraded.
 
-    nbgrader would give such a cell 0.
+    nbgrader would give an ungraded cell 0.
     """
     is_by_rule = {e.name: bool(e.reweighted and e.reweighted.kind != "points") for e in report.exercises}
     failed = {e.name for e in report.exercises if e.status == "grader_error" and not is_by_rule[e.name]}
