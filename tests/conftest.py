@@ -70,7 +70,7 @@ OF_ALL_UNITS = (
     "catalogue/test_subtle_mistakes",
     "catalogue/test_bug_hunts",
 )
-"""Mark answers of every unit with the marking process that they share: it learns each unit's mistakes once."""
+"""Grade answers of every unit with the grading process that they share: it learns each unit's mistakes once."""
 
 DEAREST = (
     "browser/",
@@ -129,7 +129,7 @@ def pytest_collection_finish() -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Hands out a file at a time, whose tests share what it sets up; those in a browser share one JupyterLab.
 
-    Those of all units share what a marking process learns of the units.
+    Those of all units share what a grading process learns of the units.
     """
     from xdist.scheduler import LoadScopeScheduling
 

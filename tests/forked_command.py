@@ -58,6 +58,17 @@ def run(
 autograder, nbgrader = partial(run, "autograder"), partial(run, "nbgrader")
 
 
+def autograder_in(course: Path) -> Callable[..., str]:
+    """Return a function that runs the command in a course, requires an exit code, and returns what was printed."""
+
+    def run_there(*arguments: object, code: int = 0) -> str:
+        done = autograder(*arguments, cwd=course)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stderr if code else done.stdout
+
+    return run_there
+
+
 class Started:
     """A command that runs. What it says is read from `stdout` and `stderr`, but for what goes to descriptors given."""
 
@@ -130,7 +141,7 @@ def _answer(order: Mapping[str, object], python: Path = PYTHON, course: Path = R
 def _server(python: Path, course: Path) -> tuple[TextIO, TextIO, socket.socket]:
     """Return the streams for orders and answers, and the socket for the descriptors of a command's output."""
     environment = {**os.environ, "AUTOGRADER_COURSE": str(course)}
-    environment["PYTHONHASHSEED"] = "0"  # as marking processes have it
+    environment["PYTHONHASHSEED"] = "0"  # as grading processes have it
     ours, theirs = socket.socketpair()
     with theirs:
         server = subprocess.Popen(
@@ -229,7 +240,7 @@ def _run(program: Callable[[], object]) -> NoReturn:
 
 
 class _Forked:
-    """A marking process that is forked from the command, as its client asks of one."""
+    """A grading process that is forked from the command, as its client asks of one."""
 
     def __init__(self, command: list[str], environment: Mapping[str, str]) -> None:
         (theirs_in, ours_in), (ours_out, theirs_out) = os.pipe(), os.pipe()
@@ -264,7 +275,7 @@ class _Forked:
 
 
 class _Starting:
-    """In the place of `subprocess` where a command starts its marking process."""
+    """In the place of `subprocess` where a command starts its grading process."""
 
     PIPE, TimeoutExpired = subprocess.PIPE, subprocess.TimeoutExpired
 
@@ -277,7 +288,7 @@ class _Starting:
 
 
 def _mark(command: list[str], environment: Mapping[str, str], stdin: int, stdout: int) -> NoReturn:
-    """Is from here on the marking process."""
+    """Is from here on the grading process."""
     *_, module, start = command
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

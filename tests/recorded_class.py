@@ -1,11 +1,12 @@
-"""A small class with the reports that a real marking process gave, for tests of what is done with reports.
+"""A small class with the reports that a real grading process gave, for tests of what is done with reports.
 
 The pages are made by a real formatter that stays warm: starting one takes longer than all the rest of such a run.
 """
 
 import atexit
+import csv
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -59,7 +60,7 @@ def warm_formatter(asked: settings.Settings) -> WarmFormatter:
 
 @dataclass
 class RecordedClass:
-    """Hands out reports made before, in the place of the marking processes of a batch."""
+    """Hands out reports made before, in the place of the grading processes of a batch."""
 
     grading_process: GradingProcess
     known: dict[tuple[Submission, str], GradedSubmission]
@@ -153,6 +154,12 @@ def opened_gradebook(root: Path) -> Gradebook:
 def feedback_page(root: Path, student: str) -> Path:
     """Return the path of a student's feedback page in a course folder."""
     return root / "feedback" / student / UNIT / f"{UNIT}.html"
+
+
+def write_roster(root: Path, column: str, values: Mapping[str, str]) -> None:
+    """Write a class's roster with one column next to the ids. values: those of the column, by student."""
+    with (root / "roster.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["id", column], *values.items()])
 
 
 def put_submission(root: Path, student: str, content: bytes, timestamp: str | None = None, unit: str = UNIT) -> None:

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -59,14 +58,7 @@ def course(tmp_path_factory):
 @pytest.fixture(scope="module")
 def autograder(course):
     """The command in that course: what it said, where it ended with the code that is expected."""
-    command = partial(forked_command.autograder, cwd=course)
-
-    def run(*arguments, code=0):
-        done = command(*arguments)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stderr if code else done.stdout
-
-    return run
+    return forked_command.autograder_in(course)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import ast
 import shutil
-from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -29,14 +28,7 @@ def course(whole, tmp_path):
 
 @pytest.fixture
 def autograder(course):
-    command = partial(forked_command.autograder, cwd=course)
-
-    def run(*arguments, code=0):
-        done = command(*arguments)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stderr if code else done.stdout
-
-    return run
+    return forked_command.autograder_in(course)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Groups of a class: which submission counts for each member, by a plain model, in all places that show it."""
 
-import csv
 import shutil
 from dataclasses import replace
 from datetime import timedelta
@@ -18,7 +17,7 @@ from autograder.lms.grade_tables import for_spreadsheet, graded_class
 from autograder.report import Report, joined
 from tests import forked_command
 from tests.gradebook.test_deadlines import DUE, FULL, RIGHT, WRONG, OfEachFile, applied, due_is, settings_are, standings
-from tests.recorded_class import UNIT, RecordedClass, everything, feedback_page, notebook, put_submission
+from tests.recorded_class import UNIT, RecordedClass, everything, feedback_page, notebook, put_submission, write_roster
 from tests.served_unit import FIRST, SECOND, Serving, released
 from tests.served_unit import submit as submit_to_exchange
 
@@ -53,7 +52,7 @@ def once(recorded, tmp_path_factory):
     root.mkdir()
     settings_are(root)
     (root / "autograder.toml").write_text('[late_penalty]\nrule = "linear"\npercent_a_day = 10\n')
-    groups_are(root, dict.fromkeys(STUDENTS, ""))
+    write_roster(root, "group", dict.fromkeys(STUDENTS, ""))
     recorded.grade(root)
     due_is(root, DUE)
     return root
@@ -63,11 +62,6 @@ def once(recorded, tmp_path_factory):
 def root(once, tmp_path):
     shutil.copytree(once, tmp_path / "course")
     return tmp_path / "course"
-
-
-def groups_are(root, groups):
-    with (root / "roster.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["id", "group"], *groups.items()])
 
 
 def submit(root, student, answer, delay):
@@ -123,7 +117,7 @@ def test_all_places_agree_with_the_model(once, recorded, tmp_path_factory, round
     shutil.copytree(once, root)
     submitted = dict.fromkeys(STUDENTS, (None, None))
     for groups, new, extensions in rounds:
-        groups_are(root, groups)
+        write_roster(root, "group", groups)
         submitted |= {student: its for student, its in new.items() if its[0] is not None}
         for student in STUDENTS:
             submit(root, student, *submitted[student])
@@ -173,7 +167,7 @@ def agree_with_the_model(root, recorded, groups, submitted, extensions):
 
 
 def test_the_note_is_in_the_report(root, recorded, grading_process):
-    groups_are(root, ALL_IN_ONE)
+    write_roster(root, "group", ALL_IN_ONE)
     submit(root, "bo", WRONG, -HOUR)
     submit(root, "cy", b"no notebook", -2 * HOUR)
     pages = []
@@ -192,7 +186,7 @@ def test_members_of_other_sections_count(root, recorded):
 
 
 def test_extend_takes_a_group(root):
-    groups_are(root, {"ada": "g", "bo": "", "cy": "g", "di": "Team 2"})
+    write_roster(root, "group", {"ada": "g", "bo": "", "cy": "g", "di": "Team 2"})
     command = "autograder", "extend", UNIT, "--course", root
     done = forked_command.run(*command, "di", "--group", "g", "--by", "2d", cwd=root)
     assert done.returncode == 0, done.stderr
@@ -224,7 +218,7 @@ def test_the_column_of_each_table(tmp_path, header, row, group, section):
 
 
 def test_serve_grades_a_submission_for_the_whole_group(course, recorded):
-    groups_are(course, {"ada": "g", "bo": "g", "cy": ""})
+    write_roster(course, "group", {"ada": "g", "bo": "g", "cy": ""})
     submit_to_exchange(course, "ada", WRONG, FIRST)
     with Serving(course, recorded) as serving:
         serving.work_off()

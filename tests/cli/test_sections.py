@@ -1,6 +1,5 @@
 """Sections of a class: `grade`, `report` and `export` take one, and leave the rest of the class alone."""
 
-import csv
 import shutil
 from collections import defaultdict
 
@@ -14,7 +13,7 @@ from autograder.lms.grade_tables import for_canvas, for_spreadsheet, graded_clas
 from autograder.reports import class_report
 from tests import forked_command
 from tests.gradebook.test_deadlines import RIGHT, WRONG, OfEachFile, settings_are
-from tests.recorded_class import UNIT, everything, put_submission
+from tests.recorded_class import UNIT, everything, put_submission, write_roster
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
@@ -35,7 +34,7 @@ def ungraded(recorded, tmp_path_factory):
     root = tmp_path_factory.mktemp("ungraded") / "course"
     root.mkdir()
     settings_are(root)
-    sections_are(root, dict.fromkeys(STUDENTS, "A"))
+    write_roster(root, "section", dict.fromkeys(STUDENTS, "A"))
     for student, answer in {**ANSWERS, "stranger": RIGHT}.items():
         put_submission(root, student, answer)
     return root
@@ -46,7 +45,7 @@ def graded(ungraded, recorded, tmp_path_factory):
     """The class, graded: s0 and nobody are in the section Mon, s1 in Tue 2/4."""
     root = tmp_path_factory.mktemp("graded") / "course"
     shutil.copytree(ungraded, root)
-    sections_are(root, {"s0": "Mon", "s1": "Tue 2/4", "s2": "", "nobody": "Mon"})
+    write_roster(root, "section", {"s0": "Mon", "s1": "Tue 2/4", "s2": "", "nobody": "Mon"})
     recorded.grade(root)
     return root
 
@@ -55,11 +54,6 @@ def graded(ungraded, recorded, tmp_path_factory):
 def root(graded, tmp_path):
     shutil.copytree(graded, tmp_path / "course")
     return tmp_path / "course"
-
-
-def sections_are(root, sections):
-    with (root / "roster.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["id", "section"], *sections.items()])
 
 
 def folders(root, students):
@@ -78,7 +72,7 @@ def in_table(marks):
 def test_grading_each_section_is_grading_the_class(ungraded, recorded, tmp_path_factory, sections):
     root = tmp_path_factory.mktemp("each") / "course"
     shutil.copytree(ungraded, root)
-    sections_are(root, sections)
+    write_roster(root, "section", sections)
     members = defaultdict(list)
     for student, section in sections.items():
         if section:
@@ -156,7 +150,7 @@ def test_the_commands_take_a_section(root):
 
 def test_a_report_on_a_section_without_marks_is_refused(root):
     roster_of_one = {"new": "Wed", "s0": "Mon"}
-    sections_are(root, roster_of_one)
+    write_roster(root, "section", roster_of_one)
     done = forked_command.run("autograder", "report", UNIT, "--section", "Wed", "--course", root, cwd=root)
     assert done.returncode == 2
     assert f"Nothing of {UNIT} is graded yet in the section Wed." in " ".join(done.stderr.split())

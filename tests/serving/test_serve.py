@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import zipfile
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import escape
@@ -38,7 +38,7 @@ from autograder.serving.file_changes import FolderWatch
 from autograder.serving.rate_limit import HOUR, wait_until
 from autograder.serving.released_pages import SHOWN
 from autograder.serving.served_unit import KitChanged, Served
-from tests import REPOSITORY, forked_command, sampling
+from tests import REPOSITORY, forked_command, processes, sampling
 from tests.interrupting import in_a_fork, places, times_in
 from tests.recorded_class import (
     UNIT,
@@ -490,14 +490,14 @@ def test_only_new_files_and_threads_wake_the_folder_watch(tmp_path):
 @pytest.fixture
 def started():
     """Starts the command; what still runs at the end is ended."""
-    processes = []
+    commands = []
 
     def start(root, *options):
-        processes.append(Process(root, *options))
-        return processes[-1]
+        commands.append(Process(root, *options))
+        return commands[-1]
 
     yield start
-    for process in processes:
+    for process in commands:
         process.end(signal.SIGKILL)
 
 
@@ -530,19 +530,13 @@ HANGS = dict.fromkeys(("softmax", "context_vector", "pairwise_scores"), "import 
 """Half a minute together, in which it computes nothing: each cell waits for less than what ends it."""
 
 
-@contextmanager
-def locked_once_free(course, seconds=60):
-    """Lock a course as soon as `serve`, which locks it to record a grade, has released it."""
-    end = time.monotonic() + seconds
-    with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(course_lock(course))
-                break
-            except AlreadyLocked:
-                assert time.monotonic() < end
-                time.sleep(0.01)
-        yield
+def takes_lock(stack, course):
+    """Return whether a course could be locked; `serve` locks it for a moment to record a grade."""
+    try:
+        stack.enter_context(course_lock(course))
+    except AlreadyLocked:
+        return False
+    return True
 
 
 def test_the_command_grades_next_to_a_hanging_submission_and_after_a_kill(course, recorded, started):
@@ -579,7 +573,8 @@ def test_the_command_grades_next_to_a_hanging_submission_and_after_a_kill(course
         put_submission(course, stranger, released_notebook(OTHER).read_bytes(), FIRST, unit=OTHER)
     running = started(course, "--markers", "1", "--port", "0", OTHER)
     assert token.read_text() != its_token
-    with locked_once_free(course):
+    with ExitStack() as stack:
+        processes.wait_until(lambda: takes_lock(stack, course))
         submit(course, "cy", notebook(), FIRST)
         running.remark(f"Nobody who submitted {OTHER} is on the roster")
         running.remark("new submissions wait until it has ended")
