@@ -100,8 +100,8 @@ def write_pages(tree: Path) -> None:
         (tree / unit).parent.mkdir(parents=True)
         (tree / f"{unit}.md").write_text(notebook_page(unit, (tree / unit).parent))
     (tree / "reference").mkdir()
-    for name, page in REFERENCE.items():
-        (tree / f"{name}.md").write_text(page())
+    for name, text_of in REFERENCE.items():
+        (tree / f"{name}.md").write_text(text_of())
     collect("README.md", tree)
     for page in NAVIGATION:
         with (tree / f"{page}.md").open("a") as file:

@@ -4,7 +4,7 @@ import ast
 import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from importlib.util import resolve_name
@@ -87,6 +87,7 @@ def described_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
     for _, struct in nested(kind):
         for base in struct.__mro__[: struct.__mro__.index(msgspec.Struct)]:
             (definition,) = ast.parse(inspect.getsource(base)).body
+            assert isinstance(definition, ast.ClassDef)
             for field, text in docstrings(definition.body).items():
                 schema["$defs"][struct.__name__]["properties"][field].setdefault("description", text)
     return schema
@@ -239,7 +240,7 @@ def contracts() -> str:
     return f"{text}\n## Markers of pytest\n\n{table(('marker', 'meaning'), *markers)}"
 
 
-PAGES = {
+PAGES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "settings": settings,
     "mark_json": partial(json_page, "mark"),
