@@ -76,11 +76,11 @@ def _question_text(question: WrittenQuestion) -> str:
 
 
 def gradescope_results(report: Report, hidden: Visibility) -> bytes:
-    """Return Gradescope's results.json: the score, and an entry for each hidden test.
+    """Return Gradescope's results.json: the score, and an entry for each exercise, whose text lists the hidden tests.
 
-    hidden: who sees the results of tests whose numbers are not released. There is no score if the file could not be
-    read, or if a test failed through a fault of the autograder: then Gradescope reports a failed run instead of 0
-    points.
+    hidden: who sees these entries. If not everybody does, the public tests of each exercise have a visible entry
+    without points. There is no score if the file could not be read, or if a test failed through a fault of the
+    autograder: then Gradescope reports a failed run instead of 0 points.
     """
     written = [f"{question.name}: {_question_text(question)}" for question in report.written]
     text = "\n".join(filter(None, [report.message, *written]))
@@ -99,19 +99,30 @@ def gradescope_results(report: Report, hidden: Visibility) -> bytes:
 
 
 def _entries(exercise: ExerciseReport, hidden: Visibility) -> Iterator[dict[str, Any]]:
-    if text := _exercise_text(exercise):
-        name = f"{exercise.name}: {exercise.score:g} of {exercise.max_score:g}"
-        yield {"name": name, "output": text, "visibility": hidden, "output_format": "text"}
-    for test in exercise.tests:
-        yield {
-            "name": f"{exercise.name}: {test.name.removeprefix('test_').replace('_', ' ')}",
-            "output": printable_lines(test.message),
-            "visibility": "visible" if test.public else hidden,
-            "output_format": "text",
-            "score": round(test.points, 2),
-            "max_score": round(test.max_points, 2),
-            "status": "passed" if test.outcome == "passed" else "failed",
-        }
+    def entry(name: str, tests: Iterable[TestReport], *texts: str, **fields: Any) -> dict[str, Any]:
+        by_points_lost = sorted(tests, key=lambda test: test.points - test.max_points)
+        text = "\n".join(filter(None, [*texts, *map(_test_text, by_points_lost)]))
+        return {"name": name, "output": text, "output_format": "text", **fields}
+
+    yield entry(
+        exercise.name,
+        exercise.tests,
+        _exercise_text(exercise),
+        visibility=hidden,
+        score=round(exercise.score, 2),
+        max_score=round(exercise.max_score, 2),
+        status="passed" if exercise.score == exercise.max_score else "failed",
+    )
+    public = [test for test in exercise.tests if test.public]
+    if public and hidden != "visible":
+        yield entry(f"{exercise.name}: public tests", public, visibility="visible")
+
+
+def _test_text(test: TestReport) -> str:
+    outcome = {"passed": "passed", "withheld": "passed, without points"}.get(test.outcome, "FAILED")
+    points = f" ({round(test.points, 2):g} of {round(test.max_points, 2):g} points)" if test.max_points else ""
+    name = test.name.removeprefix("test_").replace("_", " ")
+    return printable_lines("\n".join(filter(None, [f"{outcome}  {name}{points}", test.message])))
 
 
 def junit_xml(reports: Iterable[Report]) -> bytes:

@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import xmlschema
 import yaml
+from nbgrader.api import Gradebook
 
 from autograder import course
 from autograder.classroom.class_folder import new_course
@@ -161,7 +162,34 @@ def test_grade_prints_a_line_a_student(page):
     ]  # fmt: skip
     assert [line["marked_now"] for line in lines] == [True, False, False]
     assert "Rename this folder." in lines[2]["problem"]
-    assert STEPS["Mark"] == '.venv/bin/autograder grade "$UNIT" --json > marks.jsonl'
+    assert STEPS["Grade"] == '.venv/bin/autograder grade "$UNIT" --json > grades.jsonl'
+
+
+def test_points_given_by_a_person_are_kept_from_one_run_on_github_to_the_next(page, tmp_path):
+    def next_run(name):
+        run(f"git clone -q origin {name}", tmp_path)
+        got = run(STEPS["Get the gradebook"], tmp_path / name)
+        assert got.returncode == 0, got.stderr
+        return tmp_path / name, got.stdout
+
+    def keep(folder):
+        kept = run(STEPS["Keep the gradebook"], folder, UNIT=UNIT)
+        assert kept.returncode == 0, kept.stderr
+
+    run("git init -q --bare origin", tmp_path)
+    first, said = next_run("first")
+    assert "no branch grades yet" in said
+    shutil.copy(page[0] / "class" / "gradebook.db", first)
+    keep(first)
+    second, _ = next_run("second")
+    with Gradebook(f"sqlite:///{second}/gradebook.db") as gradebook:
+        question = gradebook.find_submission_notebook(UNIT, UNIT, "ada").grades[-1]
+        question.manual_score = 1.5
+        gradebook.db.commit()
+    keep(second)
+    third, _ = next_run("third")
+    assert (third / "gradebook.db").read_bytes() == (second / "gradebook.db").read_bytes()
+    assert len(run("git log --format=%h refs/kept/grades", third).stdout.splitlines()) == 2
 
 
 EVERYTHING = Report(
@@ -195,12 +223,15 @@ def test_what_a_student_wrote_is_text_in_every_format():
     assert "<!--" in wrong
     shown = on_gradescope(gradescope_results(EVERYTHING, "after_due_date"))
     assert (shown["score"], shown["visibility"]) == (1.5, "visible")
-    assert [(one.get("score"), one.get("max_score"), one["visibility"]) for one in shown["tests"]] == [
-        (None, None, "after_due_date"),
-        (1.5, 1.5, "visible"),
-        (0, 2.5, "after_due_date"),
-        (0, 0, "after_due_date"),
+    assert [(one["name"], one.get("score"), one.get("max_score"), one["visibility"]) for one in shown["tests"]] == [
+        ("one", 1.5, 4, "after_due_date"),
+        ("one: public tests", None, None, "visible"),
     ]
+    whole, public = (one["output"].splitlines() for one in shown["tests"])
+    outcomes = [line for line in whole if line.startswith(("passed", "FAILED"))]
+    assert outcomes == ["FAILED  wrong (0 of 2.5 points)", "passed  right (1.5 of 1.5 points)", "FAILED  tells"]
+    assert public == ["passed  right (1.5 of 1.5 points)", "It is right."]
+    assert len(on_gradescope(gradescope_results(EVERYTHING, "visible"))["tests"]) == 1
     assert "its cell is not in the notebook" in shown["output"].lower()
     for text in (ElementTree.tostring(suite, "unicode"), shown["output"], *(one["output"] for one in shown["tests"])):
         assert text.replace("\n", "").isprintable()
@@ -330,15 +361,20 @@ def test_gradescope_gets_its_results(gradescope):
     assert done.returncode == 0, done.stderr
     assert on_gradescope((gradescope / "results" / "results.json").read_bytes()) == {
         "score": 0,
-        "output": "Hand in one notebook, a file that ends in .ipynb: here are 0.",
+        "output": "This submission has 0 notebooks. Submit one notebook, a file whose name ends in .ipynb.",
     }
     (gradescope / "submission" / "my homework.ipynb").write_bytes(notebook(softmax="def softmax(x): return x"))
-    done = run("./run_autograder", gradescope, HIDDEN_VISIBILITY="after_published")
+    command = gradescope / "run_autograder"
+    command.write_text(command.read_text().replace("hidden_visibility=visible", "hidden_visibility=after_published"))
+    done = run("./run_autograder", gradescope)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     shown = on_gradescope((gradescope / "results" / "results.json").read_bytes())
     assert 0 < shown["score"] < course.unit(UNIT).max_score
     assert {one["visibility"] for one in shown["tests"]} == {"visible", "after_published"}
-    assert sum(one.get("score", 0) for one in shown["tests"]) == pytest.approx(shown["score"], abs=0.5)
+    assert {one["name"]: one["max_score"] for one in shown["tests"] if "score" in one} == {
+        exercise.name: exercise.points for exercise in course.unit(UNIT).exercises
+    }
+    assert sum(one.get("score", 0) for one in shown["tests"]) == pytest.approx(shown["score"], abs=0.01)
 
 
 def test_nightly_runs_are_the_command_that_is_documented():
