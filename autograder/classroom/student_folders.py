@@ -17,8 +17,7 @@ from traitlets.config import Config
 from .. import course
 from ..course.nodes import as_file, truncate_for_page
 from ..course.notebook import UnreadableNotebook
-from ..formatting.client import Formatter
-from ..formatting.page import PageFormatter
+from ..formatting.client import Formatter, PageFormatter
 from ..gradebook import pictures
 from ..gradebook.clean_notebook import clean_or_stand_in, released
 from ..gradebook.deadlines import Deadline

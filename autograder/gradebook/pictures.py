@@ -15,7 +15,7 @@ import msgspec
 
 from ..course.notebook import RawCell, RawNotebook, joined
 from ..course.notebook_filter import CUT, kind_of
-from ..formatting.pictures import DOWNLOADED, LEFT_OUT, SHOWN
+from ..formatting.fragments import DOWNLOADED, LEFT_OUT, SHOWN
 
 PICTURES = "autograder_pictures"
 """Metadata key under which a cleaned notebook holds its files' contents, by name, until it is written."""

@@ -20,9 +20,8 @@ from nbgrader.utils import compute_checksum
 from .. import course
 from ..course.nodes import NOTE, truncate_for_page
 from ..course.settings import Settings, load
-from ..formatting.client import Formatter
-from ..formatting.page import PageFormatter
-from ..formatting.pictures import embedded
+from ..formatting.client import Formatter, PageFormatter
+from ..formatting.fragments import embedded
 from .graded_notebook import UNWRITTEN, without_headline
 
 PAGE = "marked.html.j2"

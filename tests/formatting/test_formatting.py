@@ -15,8 +15,7 @@ from nbconvert.exporters import HTMLExporter
 
 from autograder import course
 from autograder.formatting import client
-from autograder.formatting.client import Formatter
-from autograder.formatting.page import PageFormatter
+from autograder.formatting.client import Formatter, PageFormatter
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api, nbgrader_settings
 from autograder.reports import page_filters

@@ -15,8 +15,7 @@ from traitlets.config import Config
 
 from autograder.course import notebook
 from autograder.course.nodes import new_output
-from autograder.formatting.mathml import ATTRIBUTES, ELEMENTS, mathml
-from autograder.formatting.rendering import markdown2html
+from autograder.formatting.rendering import MATHML_ATTRIBUTES, MATHML_ELEMENTS, markdown2html, mathml
 from autograder.gradebook.clean_notebook import clean, released
 from autograder.gradebook.deadlines import Deadline
 from autograder.reports import page_filters
@@ -104,8 +103,8 @@ def is_text(page):
     """No element of the page acts, points or carries a name."""
     for element in BeautifulSoup(page, "html.parser").find_all():
         attributes = dict(element.attrs)
-        if element.name in ELEMENTS:
-            assert attributes.keys() <= ATTRIBUTES.keys(), element
+        if element.name in MATHML_ELEMENTS:
+            assert attributes.keys() <= MATHML_ATTRIBUTES.keys(), element
             continue
         assert element.name in PROSE, element
         assert all(CLASS.fullmatch(name) for name in attributes.pop("class", [])), element
@@ -122,8 +121,8 @@ def test_markdown_becomes_structure_and_text(written):
 @given(HOSTILE)
 def test_a_formula_is_made_of_what_mathml_core_knows(latex):
     for element in BeautifulSoup(mathml(latex, "inline"), "html.parser").find_all():
-        assert element.name in ELEMENTS | {"code"}
-        assert all(ATTRIBUTES[name].fullmatch(value) for name, value in element.attrs.items()), element
+        assert element.name in MATHML_ELEMENTS | {"code"}
+        assert all(MATHML_ATTRIBUTES[name].fullmatch(value) for name, value in element.attrs.items()), element
 
 
 @pytest.mark.parametrize(
