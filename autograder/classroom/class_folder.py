@@ -18,8 +18,7 @@ from ..errors import UserError
 from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.course_directory import SETTINGS, course_directory
-from ..gradebook.course_lock import course_lock
-from ..gradebook.database import FILE
+from ..gradebook.database import FILE, course_lock
 from ..gradebook.roster import ROSTER, TEMPLATE
 from . import whole_files
 

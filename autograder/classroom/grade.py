@@ -10,8 +10,7 @@ import msgspec
 from ..course.settings import Settings
 from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook
-from ..gradebook.course_lock import course_lock
-from ..gradebook.database import Database, explained_errors
+from ..gradebook.database import Database, course_lock, explained_errors
 from ..gradebook.entry import Entry
 from ..gradebook.grades import UnitGrades
 from ..gradebook.reweights import reweighted

@@ -18,10 +18,10 @@ from .. import course
 from ..course.nodes import as_file, truncate_for_page
 from ..course.notebook import UnreadableNotebook
 from ..formatting.client import Formatter, PageFormatter
-from ..gradebook import pictures
+from ..gradebook import clean_notebook
 from ..gradebook.clean_notebook import clean_or_stand_in, released
-from ..gradebook.deadlines import Deadline
 from ..gradebook.entry import Shown
+from ..gradebook.lateness import Deadline
 from ..gradebook.time_stamp import TIMESTAMP
 from ..report import REPORT_FILE, Report
 from ..reports.graded_notebook import read_report, show_edits, write_report, write_scores
@@ -65,7 +65,7 @@ class Autograded:
         files: Mapping[str, bytes | whole_files.Common] = {
             **self._beside,
             **({} if timestamp is None else {TIMESTAMP: timestamp}),
-            **pictures.pop(node),
+            **clean_notebook.pop_files(node),
             f"{self._unit}.ipynb": as_file(node),
             REPORT_FILE: _as_file(report),
         }

@@ -30,7 +30,7 @@ def import_(
     """Copy the submissions in a zip file of Canvas's or Moodle's to where `autograder grade` looks for them."""
     from ..course.submitted_files import ZipFile
     from ..gradebook.course_directory import CourseProblem, course_directory
-    from ..gradebook.course_lock import course_lock
+    from ..gradebook.database import course_lock
     from ..gradebook.roster import class_list
     from ..lms.zip_files import import_zip
 
@@ -104,8 +104,8 @@ def export(
 ) -> None:
     """Write the gradebook's grades as a table: one column an exercise and written question, or for Canvas or Moodle."""
     from ..gradebook.database import FILE
+    from ..gradebook.grades import as_csv
     from ..gradebook.roster import ROSTER
-    from ..gradebook.spreadsheet import as_csv
     from ..lms.grade_tables import graded_class
 
     place = output or STANDARD_OUTPUT

@@ -15,7 +15,7 @@ from traitlets import Enum
 
 from ..course.notebook_file import read_in, unreadable
 from ..course.submitted_files import OpenedFolder
-from ..gradebook import lateness, pictures, records
+from ..gradebook import clean_notebook, lateness, records
 from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_back
 from ..gradebook.entry import unmarked
 from ..gradebook.reweights import of_class, reweighted
@@ -74,7 +74,7 @@ class MarkExercises(NbGraderPreprocessor):
         digest = nb.metadata.pop(_SUBMISSION, "")
         folder = directory.format_path(directory.submitted_directory, about["student"], about["assignment"])
         about[_SUBMISSION_TIME] = StampFormat.of_course(directory).read(stamp_at(Path(folder)))
-        files = pictures.pop(nb)
+        files = clean_notebook.pop_files(nb)
         content = damage(nb) or nbformat.writes(without_put_back(nb)).encode()
         pool = _pool(self.device, directory.root)
         try:

@@ -20,10 +20,9 @@ from ..course.folder import FILE
 from ..course.late_penalty import DAY
 from ..gradebook import records, reweights
 from ..gradebook.course_directory import CourseProblem
-from ..gradebook.deadlines import Deadlines
 from ..gradebook.entry import is_blank
-from ..gradebook.lateness import is_past_due, late_days
-from ..gradebook.spreadsheet import number, text
+from ..gradebook.grades import number, text
+from ..gradebook.lateness import Deadlines, is_past_due, late_days
 from ..reports.graded_notebook import show_edits
 
 _HEADER = (

@@ -7,7 +7,7 @@ from functools import cache
 from jinja2 import Environment
 
 from ..course.notebook import printable
-from ..gradebook.spreadsheet import PLACES, number, rounded
+from ..gradebook.grades import PLACES, number, rounded
 from .class_report_schema import FEWEST_GRADES, CellFigures, ClassReport, ExerciseFigures
 from .page_templates import FOLDER, environment
 

@@ -15,9 +15,8 @@ from ..course.cells import code_cells
 from ..course.notebook import RawNotebook, parse, printable
 from ..course.notebook_file import read_at
 from ..gradebook.course_directory import course_directory
-from ..gradebook.grades import Grade, NoGrades, UnitGrades, of_units
+from ..gradebook.grades import Grade, NoGrades, UnitGrades, as_csv, of_units, rounded, text
 from ..gradebook.roster import Enrolled
-from ..gradebook.spreadsheet import as_csv, rounded, text
 from ..report import Report
 from .class_page import page
 from .class_report_schema import (

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..gradebook.spreadsheet import rounded
+from ..gradebook.grades import rounded
 from ..report import Behaviour, Change, ExerciseReport
 from .class_report_schema import DIGITS, ChangedLine, Cluster, CodeSample, MistakeFigures, Unexplained
 from .code_sample import NotPython, code_sample, line_sample

@@ -17,7 +17,7 @@ from autograder.course import notebook
 from autograder.course.nodes import new_output
 from autograder.formatting.rendering import MATHML_ATTRIBUTES, MATHML_ELEMENTS, markdown2html, mathml
 from autograder.gradebook.clean_notebook import clean, released
-from autograder.gradebook.deadlines import Deadline
+from autograder.gradebook.lateness import Deadline
 from autograder.reports import page_filters
 from autograder.reports.graded_notebook import escape_markdown
 from tests import RELEASE
