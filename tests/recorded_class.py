@@ -28,7 +28,7 @@ from autograder.formatting.client import Formatter
 from autograder.gradebook import database
 from autograder.pool.process import GradingProcess
 from autograder.pool.requests import Ready
-from autograder.reports import page_filters
+from autograder.reports import pages
 
 from .typed import solved
 
@@ -87,7 +87,7 @@ class RecordedClass:
         self.asked = []
         with pytest.MonkeyPatch.context() as patch:
             if self.is_warm:
-                patch.setattr(page_filters, "formatter", warm_formatter)
+                patch.setattr(pages, "formatter", warm_formatter)
             return grade(
                 assignment(UNIT, root, None, None, section=section),
                 device="auto",

@@ -16,7 +16,7 @@ from ..gradebook.grades import UnitGrades
 from ..gradebook.reweights import reweighted
 from ..pool.requests import Device, Ready
 from ..report import Report
-from ..reports import page_filters
+from ..reports import pages
 from .assignment import Assignment, NotGraded
 from .batch import BatchGrading, GradedSubmission, LocalGrading
 from .student_folders import FeedbackPages, page_path
@@ -87,9 +87,9 @@ def grade(
     unit = work.unit.name
     with course_lock(work.root), explained_errors(work.root), ExitStack() as stack:
         gradebook = stack.enter_context(ClassGradebook(work.directory, unit))
-        formatter = stack.enter_context(page_filters.formatter(settings))
-        pages = FeedbackPages(work.directory, unit, formatter)
-        writer = Writer(work, gradebook, pages, device, settings, needs_repairs=repair)
+        formatter = stack.enter_context(pages.formatter(settings))
+        feedback_pages = FeedbackPages(work.directory, unit, formatter)
+        writer = Writer(work, gradebook, feedback_pages, device, settings, needs_repairs=repair)
         on_start(len(work.submissions), unit)
         grading = Grading(work, gradebook, writer, regrade=regrade, on_step=on_step)
         conditions = None

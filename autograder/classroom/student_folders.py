@@ -25,7 +25,7 @@ from ..gradebook.lateness import Deadline
 from ..gradebook.time_stamp import TIMESTAMP
 from ..report import REPORT_FILE, Report
 from ..reports.graded_notebook import read_report, show_edits, write_report, write_scores
-from ..reports.page_filters import filters
+from ..reports.pages import filters
 from . import whole_files
 
 _BARE_IMAGE = re.compile(r"<img\b(?![^>]*\balt=)")

@@ -8,7 +8,7 @@ from nbgrader import api
 from ..gradebook.course_directory import put_commands_on_path
 from ..gradebook.database import newest_version
 from ..report import REPORT_FILE
-from ..reports import page_filters
+from ..reports import pages
 from . import formgrader_pages, guards
 
 _PLUGIN = __package__
@@ -55,10 +55,10 @@ def put_into(c: Any, folder: Path) -> None:
 
     # Formgrader and feedback pages: what a student wrote is text there, and nothing is loaded from another machine.
     # A confined process formats it, within limits; past them it is shown as plain text.
-    c.HTMLExporter.filters = page_filters.filters(page_filters.of_this_process)
-    c.HTMLExporter.default_preprocessors = [f"{page_filters.__name__}.PageBegins"]
-    c.HTMLExporter.extra_template_basedirs = page_filters.templates()
-    c.HTMLExporter.template_file = page_filters.PAGE
+    c.HTMLExporter.filters = pages.filters(pages.of_this_process)
+    c.HTMLExporter.default_preprocessors = [f"{pages.__name__}.PageBegins"]
+    c.HTMLExporter.extra_template_basedirs = pages.templates()
+    c.HTMLExporter.template_file = pages.PAGE
     c.GenerateFeedback.preprocessors = [f"{_PLUGIN}.grades.ReadGrades"]  # in place of nbgrader's GetGrades
 
     # If formgrader is reading this: ids and names of students are text on its own pages too.

@@ -21,7 +21,7 @@ from ..gradebook.lateness import exactly
 from ..gradebook.time_stamp import StampFormat, in_zone
 from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
 from ..reports.graded_notebook import message_html
-from ..reports.page_templates import environment
+from ..reports.pages import environment
 from ..student_check.unit_data import EXAMPLES, data_file, read_unit
 from .exchange import EVERYONE, Exchange
 from .file_changes import FileStatus

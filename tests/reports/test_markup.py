@@ -18,7 +18,7 @@ from autograder.course.nodes import new_output
 from autograder.formatting.rendering import MATHML_ATTRIBUTES, MATHML_ELEMENTS, markdown2html, mathml
 from autograder.gradebook.clean_notebook import clean, released
 from autograder.gradebook.lateness import Deadline
-from autograder.reports import page_filters
+from autograder.reports import pages
 from autograder.reports.graded_notebook import escape_markdown
 from tests import RELEASE
 from tests.recorded_class import UNIT, RecordedClass, feedback_page, put_submission
@@ -190,10 +190,10 @@ def test_a_plain_name_is_code_in_the_kits_note():
 
 def page_of(kind, node):
     """The page as `nbgrader generate_feedback` or formgrader makes it."""
-    config = Config(HTMLExporter={"template_name": kind, "extra_template_basedirs": page_filters.templates()})
+    config = Config(HTMLExporter={"template_name": kind, "extra_template_basedirs": pages.templates()})
     config.HTMLExporter.extra_template_paths = [str(BOOTSTRAP)]
-    config.HTMLExporter.template_file = page_filters.PAGE
-    config.HTMLExporter.filters = page_filters.filters(page_filters.of_this_process)
+    config.HTMLExporter.template_file = pages.PAGE
+    config.HTMLExporter.filters = pages.filters(pages.of_this_process)
     about = {
         "nbgrader": {"notebook": UNIT, "score": 0.0, "max_score": 0.0, "late_penalty": 0.0, "deadline": Deadline()},
         "index": 0,
