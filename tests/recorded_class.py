@@ -26,7 +26,7 @@ from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.course import settings
 from autograder.formatting.client import Formatter
 from autograder.gradebook import database
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 from autograder.pool.requests import Ready
 from autograder.reports import pages
 

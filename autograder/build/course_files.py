@@ -14,7 +14,7 @@ from .. import course, output_files
 from ..course import content
 from ..course.folder import folder
 from ..course.settings import load
-from ..pool.process import GradingProcess
+from ..pool.grading_pool import GradingProcess
 from ..sandbox import temporary
 from ..student_check.unit_data import (
     EXAMPLES,

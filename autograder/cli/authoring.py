@@ -126,7 +126,7 @@ def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
     """Grade the known answers, with a progress bar, and return the outcomes."""
     from ..catalogue.mutation_report import entries, outcome, outcomes
     from ..course.settings import load
-    from ..pool.process import GradingProcess
+    from ..pool.grading_pool import GradingProcess
 
     known = entries(tuple(dict.fromkeys(units)), only)
     if not known:

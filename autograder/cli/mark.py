@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from .. import course
 from ..course.notebook_file import read_at
 from ..course.settings import Settings
-from ..pool.grading_pool import GradingPool
-from ..pool.process import GradingProcess
+from ..pool.grading_pool import GradingPool, GradingProcess
 from ..pool.requests import Device, GradeNotebook
 from ..report import Report, ungraded_report
 from ..reports.exports import Visibility, json_line

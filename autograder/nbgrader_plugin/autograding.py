@@ -20,8 +20,7 @@ from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_ba
 from ..gradebook.entry import unmarked
 from ..gradebook.reweights import of_class, reweighted
 from ..gradebook.time_stamp import StampFormat, SubmissionTime, stamp_at
-from ..pool.grading_pool import GradingPool
-from ..pool.process import GradingProcess, GradingRefused
+from ..pool.grading_pool import GradingPool, GradingProcess, GradingRefused
 from ..pool.requests import Device, GradeNotebook
 from ..report import REPORT_FILE, Report
 from ..reports.graded_notebook import write_report
