@@ -9,7 +9,7 @@ from ..gradebook.course_directory import put_commands_on_path
 from ..gradebook.database import newest_version
 from ..report import REPORT_FILE
 from ..reports import pages
-from . import formgrader_pages, guards
+from . import guards
 
 _PLUGIN = __package__
 
@@ -62,4 +62,4 @@ def put_into(c: Any, folder: Path) -> None:
     c.GenerateFeedback.preprocessors = [f"{_PLUGIN}.grades.ReadGrades"]  # in place of nbgrader's GetGrades
 
     # If formgrader is reading this: ids and names of students are text on its own pages too.
-    formgrader_pages.make_safe()
+    guards.make_safe()
