@@ -28,7 +28,7 @@ from ..student_check.unit_data import (
     zip_file,
 )
 from . import lesson_file
-from .new_exercise import left_to_write
+from .exercise_files import left_to_write
 from .release_files import (
     ASSISTANTS,
     README,
