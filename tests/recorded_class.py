@@ -20,8 +20,7 @@ from sqlalchemy import text
 from autograder import catalogue
 from autograder.classroom.assignment import assignment
 from autograder.classroom.batch import GradedSubmission
-from autograder.classroom.grade import ClassResult, grade
-from autograder.classroom.preview import Preview, preview
+from autograder.classroom.grade import ClassResult, Preview, grade, preview
 from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.course import settings
 from autograder.formatting.client import Formatter

@@ -14,7 +14,7 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from autograder.build import release_files
-from autograder.classroom.preview import Change
+from autograder.classroom.grade import Change
 from autograder.cli import app, options, result_files
 from autograder.cli import console as cli_console
 from autograder.cli.class_results import changes_in_lines
