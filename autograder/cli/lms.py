@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from .. import course
-from . import result_files
-from .console import fail, list_names, print_lines, relative_path, remark
-from .options import STANDARD_OUTPUT, Course, IdColumn, RosterFile, Section, UnitName, class_folder, named, path_option
+from .console import (
+    STANDARD_OUTPUT,
+    check_result,
+    fail,
+    list_names,
+    print_lines,
+    reject_standard_output,
+    relative_path,
+    remark,
+    write_result,
+)
+from .options import Course, IdColumn, RosterFile, Section, UnitName, class_folder, named, path_option
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..gradebook.roster import Roster
@@ -111,10 +120,10 @@ def export(
     place = output or STANDARD_OUTPUT
     root = class_folder(course_folder).resolve()
     assignments = _assignments(assignment or [], units)
-    result_files.check(place, [roster or root / ROSTER, root / FILE])
+    check_result(place, [roster or root / ROSTER, root / FILE])
     grades = graded_class(root, list(dict.fromkeys(units)), roster, id_column, section)
     table = _table(form, grades, assignments)
-    result_files.write(place, as_csv(table.rows).encode("utf-8", "replace"))
+    write_result(place, as_csv(table.rows).encode("utf-8", "replace"))
     for sentence in (*grades.roster.remarks, *table.remarks):
         remark(sentence)
     if place != STANDARD_OUTPUT:
@@ -161,9 +170,9 @@ def feedback_zip(
     from ..lms.zip_files import pack_feedback
 
     root = class_folder(course_folder).resolve()
-    result_files.reject_standard_output(output, "Name a file.")
+    reject_standard_output(output, "Name a file.")
     if output:
-        result_files.check(output)
+        check_result(output)
     (of_unit,) = grades.of_units(root, [unit])
     origins = zip_files.read_origins(root, unit)
     if not origins:

@@ -132,7 +132,7 @@ def local(root, recorded, tmp_path):
 
 LIES = """
 import msgspec
-from autograder.pool.process import Report
+from autograder.pool.grading_pool import Report
 from autograder.cluster import messages, worker
 
 def examine(terms):
