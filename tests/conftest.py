@@ -20,8 +20,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from autograder.course.folder import VARIABLE, folder
-from autograder.course.settings import load
+from autograder.course.settings import VARIABLE, folder, load
 from autograder.pool.grading_pool import GradingProcess
 from autograder.report import Report
 from autograder.sandbox.confine.confinement import Level

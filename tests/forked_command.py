@@ -169,7 +169,7 @@ def _serve() -> None:
         __import__(f"autograder.{module}")  # not `cli`, which looks at the environment
     for name in [name for name in sys.modules if name.startswith("autograder.grading")]:
         del sys.modules[name]  # one of them keeps which course it is
-    sys.modules["autograder.course.folder"].folder.cache_clear()
+    sys.modules["autograder.course.settings"].folder.cache_clear()
     sys.modules["autograder.pool.grading_pool"].subprocess = _Starting
     for line in sys.stdin:
         order = json.loads(line)

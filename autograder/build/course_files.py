@@ -12,8 +12,7 @@ import nbformat
 
 from .. import course, output_files
 from ..course import content
-from ..course.folder import folder
-from ..course.settings import load
+from ..course.settings import folder, load
 from ..pool.grading_pool import GradingProcess
 from ..sandbox import temporary
 from ..student_check.unit_data import (

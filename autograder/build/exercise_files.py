@@ -15,8 +15,7 @@ from string import Template
 
 from .. import output_files
 from ..course import content
-from ..course.folder import folder
-from ..course.settings import load
+from ..course.settings import folder, load
 from ..errors import UserError
 
 UNIT_TEXT = Template("""\

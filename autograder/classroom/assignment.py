@@ -10,8 +10,8 @@ from typing import Any
 
 from .. import course
 from ..course import notebook
-from ..course.folder import folder
 from ..course.notebook import printable
+from ..course.settings import folder
 from ..course.submitted_files import RULE, can_be_id, is_one_name
 from ..errors import UserError
 from ..gradebook import database, reweights

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from .. import course, output_files
 from ..course import content
-from ..course.folder import VARIABLE, folder
+from ..course.settings import VARIABLE, folder
 from ..course.submitted_files import new_folder
 from ..errors import UserError
 from ..gradebook import database

@@ -171,7 +171,7 @@ def _table(outcomes: "list[Outcome]", way: "Way") -> Table:
 def _write_page(outcomes: "list[Outcome]") -> None:
     from ..catalogue.mutation_record import below_digest, page, records
     from ..catalogue.mutation_report import check_verdicts
-    from ..course.folder import folder
+    from ..course.settings import folder
 
     checked = list(check_verdicts())
     before = folder() / PAGE

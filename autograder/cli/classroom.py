@@ -46,7 +46,7 @@ def upgrade_course(
 ) -> None:
     """Bring a class's units to this version of the kit, and add what its folder lacks; nothing graded is changed."""
     from ..classroom.class_folder import upgrade_course as upgrade
-    from ..course.folder import use
+    from ..course.settings import use
 
     use(place)
     done = upgrade(place, units or ())

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from ..course import settings
-from ..course.folder import folder, is_class, use
+from ..course.settings import folder, is_class, use
 from .console import STANDARD_OUTPUT, fail, remark
 
 if TYPE_CHECKING:

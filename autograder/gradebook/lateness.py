@@ -13,9 +13,9 @@ from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy.orm import Session
 
 from ..course import settings
-from ..course.folder import FILE
 from ..course.late_penalty import LatePenalty
 from ..course.notebook import printable
+from ..course.settings import FILE
 from ..errors import UserError
 from . import records
 from .course_directory import CourseProblem

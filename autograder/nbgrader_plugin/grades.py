@@ -16,8 +16,8 @@ from nbgrader.preprocessors import GetGrades
 
 from .. import output_files
 from ..course import settings
-from ..course.folder import FILE
 from ..course.late_penalty import DAY
+from ..course.settings import FILE
 from ..gradebook import records, reweights
 from ..gradebook.course_directory import CourseProblem
 from ..gradebook.entry import is_blank

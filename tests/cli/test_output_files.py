@@ -17,7 +17,7 @@ from autograder.build import release_files
 from autograder.classroom.grade import Change
 from autograder.cli import app, console, options
 from autograder.cli.class_results import changes_in_lines
-from autograder.course.folder import folder
+from autograder.course.settings import folder
 from autograder.output_files import NotWritable, opened, write
 from tests import forked_command
 from tests.interrupting import in_a_fork
