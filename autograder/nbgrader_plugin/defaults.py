@@ -39,14 +39,14 @@ def put_into(c: Any, folder: Path) -> None:
     guards.guard()
 
     # Submissions are read as data and marked outside the student's process; no kernel is started.
-    c.Autograde.exporter_class = f"{_PLUGIN}.autograding.SubmissionExporter"
+    c.Autograde.exporter_class = f"{_PLUGIN}.grades.SubmissionExporter"
     c.Autograde.autograde_preprocessors = [
-        f"{_PLUGIN}.autograding.MarkExercises",  # in place of nbgrader's Execute
+        f"{_PLUGIN}.grades.MarkExercises",  # in place of nbgrader's Execute
         "nbgrader.preprocessors.IgnorePattern",
         "nbconvert.preprocessors.ClearMetadataPreprocessor",
         "nbgrader.preprocessors.LimitOutput",
         "nbgrader.preprocessors.SaveAutoGrades",
-        f"{_PLUGIN}.autograding.RecordReport",
+        f"{_PLUGIN}.grades.RecordReport",
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
