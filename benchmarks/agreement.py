@@ -12,7 +12,7 @@ import torch
 from autograder import course
 from autograder.catalogue.mutation_report import check_verdict
 from autograder.graders.collection import collect
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 from tests.typed import alone
 from tests.unseen import unseen
 

@@ -34,7 +34,7 @@ from queue import SimpleQueue
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
-from autograder.pool.process import GradingProcess, GradingRefused, GradingStopped
+from autograder.pool.grading_pool import GradingProcess, GradingRefused, GradingStopped
 from autograder.pool.requests import Device
 from autograder.report import ExerciseReport, Report
 from tests import REPOSITORY

@@ -19,7 +19,7 @@ from rich.table import Table
 from autograder import catalogue
 from autograder.course.cells import filled_in
 from autograder.course.settings import Isolation, load
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 from autograder.sandbox import isolation
 from autograder.sandbox.confine import confinement, process
 from autograder.sandbox.confine.confinement import Level

@@ -31,7 +31,7 @@ from autograder.graders.collection import collect
 from autograder.grading import scoring
 from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.grading.repairs import raised_lines
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 from autograder.pool.requests import FindRepairs, GradeNotebook
 from autograder.report import ExerciseReport
 from tests import REPOSITORY

@@ -28,7 +28,7 @@ from autograder.core.edit_trials import OverLimit, cpu_limit
 from autograder.graders.collection import collect
 from autograder.grading.examiner import Examiner, Finding, candidate_bench
 from autograder.grading.repairs import raised_lines
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 from tests import REPOSITORY
 
 from .mutants import SECONDS, graded

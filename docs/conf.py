@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from autograder import __version__
-from autograder.formatting.mathml import mathml
+from autograder.formatting.rendering import mathml
 
 project = "Attention, auto-graded"
 author = copyright = "The attention-autograder authors"

@@ -17,7 +17,7 @@ from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.course.cells import filled_in
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 
 from .recorded_class import UNIT, RecordedClass, opened_gradebook, put_submission
 from .typed import solution_sources

@@ -20,9 +20,8 @@ import pytest
 import torch
 from hypothesis import settings
 
-from autograder.course.folder import VARIABLE, folder
-from autograder.course.settings import load
-from autograder.pool.process import GradingProcess
+from autograder.course.settings import VARIABLE, folder, load
+from autograder.pool.grading_pool import GradingProcess
 from autograder.report import Report
 from autograder.sandbox.confine.confinement import Level
 from autograder.sandbox.fork_server import ForkServer

@@ -165,12 +165,12 @@ def _serve() -> None:
     sys.modules.setdefault("rfc3987_syntax", None)  # as our command does: see `cli`
     for module in ("nbgraderapp", "autogradeapp", "generateassignmentapp", "generatefeedbackapp", "collectapp"):
         __import__(f"nbgrader.apps.{module}")
-    for module in ("classroom.grade", "classroom.preview", "pool.process", "grading.service"):
+    for module in ("classroom.grade", "pool.grading_pool", "grading.service"):
         __import__(f"autograder.{module}")  # not `cli`, which looks at the environment
     for name in [name for name in sys.modules if name.startswith("autograder.grading")]:
         del sys.modules[name]  # one of them keeps which course it is
-    sys.modules["autograder.course.folder"].folder.cache_clear()
-    sys.modules["autograder.pool.process"].subprocess = _Starting
+    sys.modules["autograder.course.settings"].folder.cache_clear()
+    sys.modules["autograder.pool.grading_pool"].subprocess = _Starting
     for line in sys.stdin:
         order = json.loads(line)
         if "ended" in order:

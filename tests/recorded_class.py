@@ -20,15 +20,14 @@ from sqlalchemy import text
 from autograder import catalogue
 from autograder.classroom.assignment import assignment
 from autograder.classroom.batch import GradedSubmission
-from autograder.classroom.grade import ClassResult, grade
-from autograder.classroom.preview import Preview, preview
+from autograder.classroom.grade import ClassResult, Preview, grade, preview
 from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.course import settings
 from autograder.formatting.client import Formatter
 from autograder.gradebook import database
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 from autograder.pool.requests import Ready
-from autograder.reports import page_filters
+from autograder.reports import pages
 
 from .typed import solved
 
@@ -87,7 +86,7 @@ class RecordedClass:
         self.asked = []
         with pytest.MonkeyPatch.context() as patch:
             if self.is_warm:
-                patch.setattr(page_filters, "formatter", warm_formatter)
+                patch.setattr(pages, "formatter", warm_formatter)
             return grade(
                 assignment(UNIT, root, None, None, section=section),
                 device="auto",

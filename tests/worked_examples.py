@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 from autograder.pool.requests import FindRepairs, GradeNotebook
 from tests import REPOSITORY
 from tests.typed import alone

@@ -12,9 +12,8 @@ import nbformat
 
 from .. import course, output_files
 from ..course import content
-from ..course.folder import folder
-from ..course.settings import load
-from ..pool.process import GradingProcess
+from ..course.settings import folder, load
+from ..pool.grading_pool import GradingProcess
 from ..sandbox import temporary
 from ..student_check.unit_data import (
     EXAMPLES,
@@ -28,7 +27,7 @@ from ..student_check.unit_data import (
     zip_file,
 )
 from . import lesson_file
-from .new_exercise import left_to_write
+from .exercise_files import left_to_write
 from .release_files import (
     ASSISTANTS,
     README,

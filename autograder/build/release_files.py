@@ -25,8 +25,7 @@ from nbformat.v4 import new_code_cell
 
 from .. import output_files
 from ..course.cells import CARRIED
-from ..course.folder import folder
-from ..course.settings import Settings
+from ..course.settings import Settings, folder
 from ..student_check.unit_data import data_file, zip_file
 from .source_notebook import COLUMNS, BuildError, locked
 

@@ -21,7 +21,7 @@ import torch
 
 from .. import course
 from ..course import content
-from ..course.folder import FILE, folder
+from ..course.settings import FILE, folder
 from .known_answers import misconceptions, right_answers
 
 T = TypeVar("T")

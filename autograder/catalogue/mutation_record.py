@@ -29,7 +29,7 @@ import msgspec
 
 from .. import course
 from ..course import content
-from ..course.folder import FILE, folder
+from ..course.settings import FILE, folder
 from ..graders.collection import collect
 from ..student_check.unit_data import EXAMPLES, MISTAKES, STEPS, data_file, read_unit
 from .candidate import Candidate

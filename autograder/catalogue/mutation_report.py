@@ -19,7 +19,7 @@ from .. import catalogue, course
 from ..course import content
 from ..course.cells import filled_in
 from ..course.settings import load
-from ..pool.process import GradingProcess
+from ..pool.grading_pool import GradingProcess
 from ..pool.requests import Known
 from ..report import ExerciseReport
 from ..student_check.unit_data import EXAMPLES, WRITTEN, data_file, read_unit

@@ -1,8 +1,8 @@
-"""A unit as one class submitted it: the students, and each one's file."""
+"""A unit as one class submitted it: the students, and the file that counts for each, the student's own or a group's."""
 
 import unicodedata
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -10,7 +10,8 @@ from typing import Any
 
 from .. import course
 from ..course import notebook
-from ..course.folder import folder
+from ..course.notebook import printable
+from ..course.settings import folder
 from ..course.submitted_files import RULE, can_be_id, is_one_name
 from ..errors import UserError
 from ..gradebook import database, reweights
@@ -18,7 +19,6 @@ from ..gradebook.course_directory import course_directory
 from ..gradebook.extensions import due_dates
 from ..gradebook.roster import ROSTER, Enrolled, Roster, class_list
 from ..gradebook.time_stamp import StampFormat
-from . import groups
 from .submissions import Newest, Submission, SubmissionFiles
 
 _TOO_LONG = (
@@ -145,7 +145,36 @@ def _submissions_of(
     def time(submission: Submission) -> datetime | None:
         return stamps.read(files.digest(submission)[1]).utc
 
-    return [groups.of_member(student, group, own, time, due(student)) for student, group in members.items()]
+    return [of_member(student, group, own, time, due(student)) for student, group in members.items()]
+
+
+def of_member(
+    student: str,
+    members: Sequence[str],
+    submission: Callable[[str], Submission],
+    time: Callable[[Submission], datetime | None],
+    due: datetime | None,
+) -> Submission:
+    """Return the submission that counts for a student: the group's latest by the student's due date, else the latest.
+
+    members: everyone in the group, the student included. submission: returns a member's own. time: returns the time of
+    one in UTC; None if it is unknown. A submission of unknown time is in time, and earlier than all others.
+    Of submissions at the same time, the one of the first student by id counts.
+    """
+    submissions = [own for member in sorted(members) if (own := submission(member)).notebook is not None]
+    if not submissions or list(members) == [student]:
+        return submission(student)
+    times = {own.student: time(own) for own in submissions}
+
+    def order(own: Submission) -> tuple[bool, datetime]:
+        moment = times[own.student]
+        return due is None or moment is None or moment <= due, moment or datetime.min
+
+    best = max(submissions, key=order)  # the first of several
+    if best.student == student:
+        return best
+    note = f"This is your group's submission, submitted by {printable(best.student)}."
+    return replace(best, student=student, author=best.student, note=f"{note} {best.note}".strip())
 
 
 def _why_not(name: str, known: Collection[str], folders: list[str], gradebook: database.Database) -> str:

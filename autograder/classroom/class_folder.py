@@ -10,18 +10,16 @@ from typing import NamedTuple
 from nbgrader.api import Assignment, Notebook
 from sqlalchemy import select
 
-from .. import course
+from .. import course, output_files
 from ..course import content
-from ..course.folder import VARIABLE, folder
+from ..course.settings import VARIABLE, folder
 from ..course.submitted_files import new_folder
 from ..errors import UserError
 from ..gradebook import database
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.course_directory import SETTINGS, course_directory
-from ..gradebook.course_lock import course_lock
-from ..gradebook.database import FILE
+from ..gradebook.database import FILE, course_lock
 from ..gradebook.roster import ROSTER, TEMPLATE
-from . import whole_files
 
 _KINDS = (course.SOURCE, course.RELEASE)
 _EVERYONE = 0o1777  # nbgrader's exchange: students' accounts write into it, and cannot move each other's files
@@ -182,7 +180,7 @@ def upgrade_course(place: Path, units: Sequence[str] = ()) -> Upgrade:
             for unit in changed:
                 for target, content in _differing(root, unit).items():
                     target.parent.mkdir(parents=True, exist_ok=True)
-                    whole_files.write(target, content, _MODE)
+                    output_files.replace_file(target, content, _MODE)
                 for kind in _KINDS:
                     for name in _FORMER_FILES:
                         (root / kind / unit / name).unlink(missing_ok=True)

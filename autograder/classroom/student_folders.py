@@ -14,20 +14,18 @@ from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.preprocessors import LimitOutput
 from traitlets.config import Config
 
-from .. import course
+from .. import course, output_files
 from ..course.nodes import as_file, truncate_for_page
 from ..course.notebook import UnreadableNotebook
-from ..formatting.client import Formatter
-from ..formatting.page import PageFormatter
-from ..gradebook import pictures
+from ..formatting.client import Formatter, PageFormatter
+from ..gradebook import clean_notebook
 from ..gradebook.clean_notebook import clean_or_stand_in, released
-from ..gradebook.deadlines import Deadline
 from ..gradebook.entry import Shown
+from ..gradebook.lateness import Deadline
 from ..gradebook.time_stamp import TIMESTAMP
 from ..report import REPORT_FILE, Report
 from ..reports.graded_notebook import read_report, show_edits, write_report, write_scores
-from ..reports.page_filters import filters
-from . import whole_files
+from ..reports.pages import filters
 
 _BARE_IMAGE = re.compile(r"<img\b(?![^>]*\balt=)")
 
@@ -48,7 +46,8 @@ class Autograded:
         self._limit_output = LimitOutput(config=config)
         # The student check that the notebook's cells import, and its data.
         self._beside = {
-            path.name: whole_files.Common(path.read_bytes()) for path in course.accompanying_files(unit, self._root)
+            path.name: output_files.CommonFile(path.read_bytes())
+            for path in course.accompanying_files(unit, self._root)
         }
 
     def folder(self, student: str) -> Path:
@@ -63,14 +62,14 @@ class Autograded:
 
     def put(self, student: str, node: Any, report: Report, timestamp: bytes | None) -> None:
         """Write the student's folder, with the files of the notebook's pictures. Raises OSError."""
-        files: Mapping[str, bytes | whole_files.Common] = {
+        files: Mapping[str, bytes | output_files.CommonFile] = {
             **self._beside,
             **({} if timestamp is None else {TIMESTAMP: timestamp}),
-            **pictures.pop(node),
+            **clean_notebook.pop_files(node),
             f"{self._unit}.ipynb": as_file(node),
             REPORT_FILE: _as_file(report),
         }
-        whole_files.fill(self.folder(student), files, self._mode)
+        output_files.fill_folder(self.folder(student), files, self._mode)
 
     def reweighted(self, student: str, report: Report) -> Any:
         """Return the graded notebook as it is on disk, with the points of a report."""
@@ -81,8 +80,8 @@ class Autograded:
     def replace(self, student: str, node: Any, report: Report) -> None:
         """Write the notebook and the report of a student's folder again. Raises OSError."""
         folder = self.folder(student)
-        whole_files.write(folder / f"{self._unit}.ipynb", as_file(node), self._mode)
-        whole_files.write(folder / REPORT_FILE, _as_file(report), self._mode)
+        output_files.replace_file(folder / f"{self._unit}.ipynb", as_file(node), self._mode)
+        output_files.replace_file(folder / REPORT_FILE, _as_file(report), self._mode)
 
     def report(self, student: str) -> Report | None:
         """Return the report of the last grading; None unless the graded notebook is next to it."""
@@ -147,7 +146,7 @@ class FeedbackPages:
             reweighted=shown.reweighted,
         )
         path = page_path(self._directory, self._unit, student)
-        whole_files.fill(path.parent, {path.name: page.encode()}, self._mode)
+        output_files.fill_folder(path.parent, {path.name: page.encode()}, self._mode)
 
 
 class _Exporter(HTMLExporter):

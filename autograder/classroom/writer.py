@@ -2,6 +2,7 @@
 
 A run that ends in the middle leaves a student's folders newer than the gradebook, or untouched. The gradebook stores
 the provenance of each grade, so the next run detects which it is, and grades a submission again if they do not agree.
+A report on a submission that is graded again says why its points change.
 """
 
 import errno
@@ -14,6 +15,7 @@ from pathlib import Path
 import msgspec
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
+from .. import course
 from ..course import content
 from ..course.settings import Settings
 from ..gradebook.class_gradebook import ClassGradebook
@@ -22,10 +24,9 @@ from ..gradebook.entry import Entry
 from ..gradebook.records import Attempt, provenance_of
 from ..gradebook.reweights import as_graded, reweighted
 from ..pool.requests import Device, in_utf8
-from ..report import REPORT_FILE, Report
+from ..report import REPORT_FILE, ExerciseReport, Report
 from .assignment import Assignment
 from .batch import GradedSubmission
-from .score_changes import with_reasons
 from .student_folders import Autograded, FeedbackPages, page_path
 from .submissions import Submission
 
@@ -226,3 +227,61 @@ class Writer:
 def _affects_everyone(error: Exception) -> bool:
     """Return whether an error affects every student: an unwritable gradebook or disk, or wrong settings."""
     return isinstance(error, SQLAlchemyError | CourseProblem) or (isinstance(error, OSError) and error.errno in _DISK)
+
+
+OTHER_WEIGHTS = "the weights of its tests have changed"
+"""The reason if no other is found."""
+
+
+def change_reasons(unit: course.Unit, before: Report | None, now: Report) -> dict[str, str]:
+    """Return, by exercise, why its points can differ. before: the last report on the student's work.
+
+    If no test of an exercise was run, as in a damaged file, the reason is the report's message.
+    """
+    earlier, graded = _by_name(before), {one.name: one for one in now.exercises if one.tests}
+    return {
+        one.name: _reason(earlier.get(one.name), graded[one.name]) if one.name in graded else now.message
+        for one in unit.exercises
+    }
+
+
+def with_reasons(before: Report | None, now: Report) -> Report:
+    """Return a report that says why points differ from those of the last report on the same file."""
+    if before is None or not now.submission or before.submission != now.submission:
+        return now
+    earlier = _by_name(before)
+    return msgspec.structs.replace(now, exercises=[_with_reason(earlier.get(one.name), one) for one in now.exercises])
+
+
+def _by_name(report: Report | None) -> dict[str, ExerciseReport]:
+    return {exercise.name: exercise for exercise in report.exercises} if report else {}
+
+
+def _with_reason(before: ExerciseReport | None, now: ExerciseReport) -> ExerciseReport:
+    if before is None or (before.score, before.max_score) == (now.score, now.max_score):
+        return now
+    note = (
+        f"This file was graded again: {now.score:g} of {now.max_score:g} points, before that {before.score:g} of "
+        f"{before.max_score:g}. The reason: {_reason(before, now)}."
+    )
+    return msgspec.structs.replace(now, note=f"{now.note} {note}".strip())
+
+
+def _reason(before: ExerciseReport | None, now: ExerciseReport) -> str:
+    if before is None:
+        return "not graded before"
+    earlier, outcomes = ({test.name: test.outcome for test in report.tests} for report in (before, now))
+    changed = [
+        f"{test}: {earlier.get(test, 'new')} -> {outcomes.get(test, 'gone')}"
+        for test in outcomes | earlier
+        if earlier.get(test) != outcomes.get(test)
+    ]
+    if halving := [test.name for test in now.tests if test.halves]:
+        changed.append(f"{' and '.join(halving)} failed, so that the exercise gives at most half of its points")
+    earned = {test.name: test.points for test in before.tests}
+    changed += [
+        f"{test.name}: a form that can be converted earns half"
+        for test in now.tests
+        if test.outcome == "failed" and test.points > earned.get(test.name, 0.0)
+    ]
+    return "; ".join(changed) or OTHER_WEIGHTS

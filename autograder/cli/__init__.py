@@ -16,7 +16,7 @@ from .console import command_errors, flush, help_errors
 _MODULES = {
     "build": "authoring",
     "export": "lms",
-    "extend": "extend",
+    "extend": "classroom",
     "feedback-zip": "lms",
     "grade": "grade",
     "import": "lms",
@@ -26,7 +26,7 @@ _MODULES = {
     "new-exercise": "authoring",
     "remove-exercise": "authoring",
     "report": "classroom",
-    "reweight": "reweight",
+    "reweight": "classroom",
     "serve": "serve",
     "slides": "slides",
     "upgrade-course": "classroom",

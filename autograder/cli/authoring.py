@@ -64,8 +64,8 @@ def new_exercise(
     of_a_class: Annotated[bool, typer.Option("--class", help="Students write a class, not a function.")] = False,
 ) -> None:
     """Begin an exercise: files for its text, solution, hidden tests, known mistakes and alternative solutions."""
-    from ..build.new_exercise import MARK
-    from ..build.new_exercise import new_exercise as begin
+    from ..build.exercise_files import MARK
+    from ..build.exercise_files import new_exercise as begin
 
     files = begin(unit, name, of_a_class=of_a_class)
     instruction = f"Replace each `{MARK}` by your text or code; `autograder build {unit}` lists those that are left."
@@ -77,7 +77,7 @@ def remove_exercise(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The exercise: the name of its function or class.")],
 ) -> None:
     """Remove an exercise that no class has, and name all other lines that mention it."""
-    from ..build.remove_exercise import remove_exercise as remove
+    from ..build.exercise_files import remove_exercise as remove
 
     removal = remove(unit, name)
     print_lines([f"changed  {relative_path(path)}" for path in removal.changed])
@@ -126,7 +126,7 @@ def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
     """Grade the known answers, with a progress bar, and return the outcomes."""
     from ..catalogue.mutation_report import entries, outcome, outcomes
     from ..course.settings import load
-    from ..pool.process import GradingProcess
+    from ..pool.grading_pool import GradingProcess
 
     known = entries(tuple(dict.fromkeys(units)), only)
     if not known:
@@ -171,7 +171,7 @@ def _table(outcomes: "list[Outcome]", way: "Way") -> Table:
 def _write_page(outcomes: "list[Outcome]") -> None:
     from ..catalogue.mutation_record import below_digest, page, records
     from ..catalogue.mutation_report import check_verdicts
-    from ..course.folder import folder
+    from ..course.settings import folder
 
     checked = list(check_verdicts())
     before = folder() / PAGE

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from .. import course
 from ..classroom.assignment import NotGraded
-from ..classroom.grade import ClassResult, Row
-from ..classroom.preview import PENALTY, Change, Preview
+from ..classroom.grade import PENALTY, Change, ClassResult, Preview, Row
 from ..gradebook.lateness import exactly, in_words
 from ..report import NOT_WRITTEN, ExerciseReport, ExerciseStatus, SubmissionStatus
 from .console import printable

@@ -1,15 +1,21 @@
-"""`autograder new-course`, `upgrade-course` and `report`: the commands around grading a class."""
+"""`new-course`, `upgrade-course`, `extend`, `reweight` and `report`: the commands around grading a class."""
 
+import csv
+import io
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import course
 from ..output_files import NotWritable
-from .console import print_lines
+from .console import fail, list_names, print_lines, reject_standard_output, remark
 from .options import Course, IdColumn, RosterFile, Section, UnitName, Units, class_folder, named, path_option
-from .result_files import reject_standard_output
+
+if TYPE_CHECKING:  # nbgrader takes seconds to import
+    from ..gradebook.extensions import Extensions, Request
 
 
 def new_course(
@@ -40,7 +46,7 @@ def upgrade_course(
 ) -> None:
     """Bring a class's units to this version of the kit, and add what its folder lacks; nothing graded is changed."""
     from ..classroom.class_folder import upgrade_course as upgrade
-    from ..course.folder import use
+    from ..course.settings import use
 
     use(place)
     done = upgrade(place, units or ())
@@ -84,3 +90,156 @@ def report(
     class_report.check(page)
     report = class_report.compose(root, unit, is_anonymous=anonymous, section=section, students=students)
     print_lines(class_report.write(report, page))
+
+
+def extend(
+    unit: UnitName,
+    students: Annotated[list[str] | None, typer.Argument(metavar="[STUDENT]...", help="The students' ids.")] = None,
+    until: Annotated[
+        str,
+        typer.Option(
+            metavar="DATE", help="The students' due date, in the class's time zone, for example \"2026-12-03 18:00\"."
+        ),
+    ] = "",
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", help="The time after the unit's due date that students get, for example 2d, 36h or 90m."
+        ),
+    ] = "",
+    csv_file: Annotated[
+        Path | None, path_option("FILE", "A table with the columns student, and until or by.", "--csv")
+    ] = None,
+    group: Annotated[
+        str, typer.Option(metavar="NAME", help="All students in this group, as the roster's column group says.")
+    ] = "",
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the students' extensions.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="Print the unit's extensions, and change nothing.")] = False,
+    roster: RosterFile = None,
+    id_column: IdColumn = None,
+    course_folder: Course = None,
+) -> None:
+    """Give students a later due date in a unit. It replaces an earlier extension."""
+    root = class_folder(course_folder).resolve()
+    names = list(dict.fromkeys(students or ()))
+    ways = [bool(until or by), csv_file is not None, remove, list_all]
+    if sum(ways) != 1 or bool(names or group) == bool(csv_file or list_all):
+        fail(
+            f"Give students and a date, `autograder extend {unit} STUDENT... --until DATE` or `--by TIME`; or one of "
+            "`--csv FILE`, `STUDENT... --remove` and `--list`. For the students of a group, give `--group NAME`."
+        )
+    from ..gradebook.extensions import Extensions, Request
+    from ..gradebook.lateness import exactly
+
+    course.unit(unit, root)
+    extensions = Extensions(root, unit, roster, id_column)
+    names = list(dict.fromkeys([*names, *(extensions.members(group) if group else ())]))
+    due = extensions.due
+    if list_all:
+        lines = (f"{student}  {due.in_zone(by)}  {exactly(by)}" for student, by in extensions.given.items())
+        print_lines([f"{unit}: due {due.in_zone()}, extensions: {len(extensions.given)}", *lines])
+        return
+    if remove:
+        _remove_extensions(extensions, unit, names)
+    else:
+        _give_extensions(
+            extensions, unit, dict(_requests(csv_file)) if csv_file else dict.fromkeys(names, Request(until, by))
+        )
+
+
+def _remove_extensions(extensions: "Extensions", unit: str, names: list[str]) -> None:
+    if without := [student for student in names if student not in extensions.given]:
+        fail(
+            f"Without an extension in {unit}: {list_names(without)}. None was removed. "
+            f"`autograder extend {unit} --list` prints all extensions."
+        )
+    extensions.put(dict.fromkeys(names))
+    _print_effect(unit, [f"{student}  {extensions.due.in_zone()}" for student in names])
+
+
+def _give_extensions(extensions: "Extensions", unit: str, requests: "dict[str, Request]") -> None:
+    from ..gradebook.lateness import exactly
+
+    extensions.refuse_unknown(requests)
+    new = {student: extensions.extension(student, request) for student, request in requests.items()}
+    extensions.put(new)
+    lines = []
+    for student, by in new.items():
+        before = extensions.given.get(student)
+        replaced = f"  (before: {exactly(before)})" if before and before != by else ""
+        lines.append(f"{student}  {extensions.due.in_zone(by)}  {exactly(by)}{replaced}")
+    _print_effect(unit, lines)
+
+
+def _print_effect(unit: str, lines: list[str]) -> None:
+    print_lines(lines)
+    remark(f"`autograder grade {unit}` updates penalties and feedback pages.")
+
+
+def _requests(path: Path) -> Iterator[tuple[str, "Request"]]:
+    """Yield the students of a table with the extensions that it requests."""
+    from ..gradebook.extensions import Request
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        separator = max(",;\t", key=text.partition("\n")[0].count)
+        table = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, restval="", strict=True)
+        rows = [{str(name).strip().lower(): str(value).strip() for name, value in row.items()} for row in table]
+    except OSError as error:
+        fail(f"The table {path} cannot be read: {error.strerror}.")
+    except (UnicodeDecodeError, csv.Error) as error:
+        fail(f"The table {path} is not a CSV file in UTF-8: {error}.")
+    columns = {name.strip().lower() for name in table.fieldnames or ()}
+    if "student" not in columns or not columns & {"until", "by"} or not rows:
+        fail(
+            f"The table {path} needs a header with a column student and a column until or by, and a line for "
+            "each student."
+        )
+    students = [row["student"] for row in rows]
+    if repeated := sorted({student for student in students if students.count(student) > 1}):
+        fail(f"The table {path} has {list_names(repeated)} more than once.")
+    for row in rows:
+        yield row["student"], Request(row.get("until", ""), row.get("by", ""))
+
+
+def reweight(
+    unit: UnitName,
+    exercise: Annotated[
+        str, typer.Argument(metavar="[EXERCISE]", help="The exercise: the name of its function or class.")
+    ] = "",
+    points: Annotated[
+        float | None, typer.Option(metavar="POINTS", help="Scale everyone's points to this maximum.")
+    ] = None,
+    drop: Annotated[
+        bool, typer.Option("--drop", help="Count the exercise neither in anyone's points nor in the maximum.")
+    ] = False,
+    give_full: Annotated[
+        bool, typer.Option("--give-full", help="Give the exercise's full points to everyone who submitted the unit.")
+    ] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Count the points again that the exercise was released with.")
+    ] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="Print the unit's changes, and change nothing.")] = False,
+    course_folder: Course = None,
+) -> None:
+    """Change the points of an exercise for a whole class. The next `grade` applies it; --dry-run shows it first."""
+    root = class_folder(course_folder).resolve()
+    kinds = {"points": points is not None, "drop": drop, "give_full": give_full, "undo": undo}
+    if sum(kinds.values()) + list_all != 1 or bool(exercise) == list_all:
+        fail(
+            f"Give an exercise and one of --points, --drop, --give-full and --undo: `autograder reweight {unit} "
+            f"EXERCISE --points 2`; or `autograder reweight {unit} --list`."
+        )
+    from ..gradebook.reweights import Reweighting
+
+    reweighting = Reweighting(root, course.unit(unit, root))
+    if list_all:
+        lines = list(reweighting.log())
+        print_lines([f"{unit}: changes of points: {len(lines)}", *lines])
+        return
+    kind = next(kind for kind, is_given in kinds.items() if is_given)
+    rule = reweighting.put(exercise, kind, points)
+    released = reweighting.unit.exercise(exercise).points
+    of_pages = f"Pages will say: {rule.sentence(exercise)}" if rule else ""
+    print_lines([of_pages or f"{exercise} counts {released:g} points again, as released."])
+    remark(f"`autograder grade {unit} --dry-run` shows whose points change; `autograder grade {unit}` changes them.")

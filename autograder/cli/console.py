@@ -1,4 +1,4 @@
-"""Output of commands: results on stdout, everything else on stderr, and a message in place of a traceback.
+"""Output of commands: results on stdout or in files, everything else on stderr, and a message in place of a traceback.
 
 Names and messages may come from a student. Control characters for a terminal and markup for rich are shown as text.
 """
@@ -9,18 +9,25 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from .. import output_files
 from ..course.notebook import printable_lines
 from ..errors import UserError
+from ..output_files import NotWritable
+from ..report import Report
+
+if TYPE_CHECKING:
+    from ..reports.exports import Visibility
 
 OUR_FAULT = 1
 """The run is complete, but a file could not be read, or something was not graded or recorded."""
@@ -167,3 +174,65 @@ def _discard(descriptor: int) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)
+
+
+STANDARD_OUTPUT = Path("-")
+
+
+def check_result(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = False) -> None:
+    """Raise NotWritable if a result cannot be written to a path, see `output_files.check`; accept standard output."""
+    if path != STANDARD_OUTPUT:
+        output_files.check(path, inputs, makes_folder=makes_folder)
+
+
+def reject_standard_output(path: Path | None, instead: str) -> None:
+    """Raise NotWritable if `-` is given for a result that is not printed."""
+    if path == STANDARD_OUTPUT:
+        raise NotWritable(f"This result cannot be printed to standard output. {instead}")
+
+
+def write_result(path: Path, content: bytes, *, makes_folder: bool = False) -> None:
+    """Write a result. Raise NotWritable, and OutputLost if standard output does not take it."""
+    if path != STANDARD_OUTPUT:
+        output_files.write({path: content}, makes_folder=makes_folder)
+        return
+    with results():
+        sys.stdout.buffer.write(for_terminal(content) if sys.stdout.isatty() else content)
+
+
+def for_terminal(content: bytes) -> bytes:
+    """Replace characters that a terminal obeys instead of showing: escapes, other controls, changes of direction."""
+    return printable_lines(content.decode(errors="replace")).encode()
+
+
+@dataclass(frozen=True)
+class ResultFiles:
+    """The files that `mark` writes in addition to what it prints."""
+
+    junit: Path | None
+    gradescope: Path | None
+    hidden: "Visibility"
+    """Visibility of the hidden tests' results on Gradescope."""
+    is_quiet: bool = False
+    """True if nothing else goes to standard output, so that one result file may be written to it."""
+
+    def check(self, notebooks: Sequence[Path]) -> None:
+        """Raise NotWritable if it is known before grading that a file cannot be written, or should not be."""
+        files = [path for path in (self.junit, self.gradescope) if path]
+        if self.gradescope and len(notebooks) > 1:
+            raise NotWritable("--gradescope takes one notebook: results.json is the result of one submission.")
+        if len({os.path.realpath(path) for path in files}) < len(files):
+            raise NotWritable(f"{self.junit} cannot hold both results. Give --junit and --gradescope different files.")
+        if STANDARD_OUTPUT in files and not self.is_quiet:
+            raise NotWritable("The reports already go to standard output. Give --quiet too, or name a file.")
+        for path in files:
+            check_result(path, notebooks)
+
+    def write(self, reports: Sequence[Report]) -> None:
+        """Write the files. Raise NotWritable and OutputLost."""
+        from ..reports.exports import gradescope_results, junit_xml
+
+        if self.junit:
+            write_result(self.junit, junit_xml(reports))
+        if self.gradescope:
+            write_result(self.gradescope, gradescope_results(reports[0], self.hidden))

@@ -33,8 +33,7 @@ from .options import (
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import, and `autograder mark` and `--help` do not need it
     from ..classroom.assignment import Assignment
-    from ..classroom.grade import ClassResult
-    from ..classroom.preview import Preview
+    from ..classroom.grade import ClassResult, Preview
 
 
 def grade(
@@ -80,7 +79,7 @@ def grade(
     """
     from ..classroom.assignment import assignment
     from ..classroom.grade import grade as grade_class
-    from ..classroom.preview import preview
+    from ..classroom.grade import preview
 
     root = class_folder(course_folder)
     settings = isolation_settings(require_isolation, trust_submissions)

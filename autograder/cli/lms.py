@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from .. import course
-from . import result_files
-from .console import fail, list_names, print_lines, relative_path, remark
-from .options import STANDARD_OUTPUT, Course, IdColumn, RosterFile, Section, UnitName, class_folder, named, path_option
+from .console import (
+    STANDARD_OUTPUT,
+    check_result,
+    fail,
+    list_names,
+    print_lines,
+    reject_standard_output,
+    relative_path,
+    remark,
+    write_result,
+)
+from .options import Course, IdColumn, RosterFile, Section, UnitName, class_folder, named, path_option
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..gradebook.roster import Roster
@@ -30,7 +39,7 @@ def import_(
     """Copy the submissions in a zip file of Canvas's or Moodle's to where `autograder grade` looks for them."""
     from ..course.submitted_files import ZipFile
     from ..gradebook.course_directory import CourseProblem, course_directory
-    from ..gradebook.course_lock import course_lock
+    from ..gradebook.database import course_lock
     from ..gradebook.roster import class_list
     from ..lms.zip_files import import_zip
 
@@ -104,17 +113,17 @@ def export(
 ) -> None:
     """Write the gradebook's grades as a table: one column an exercise and written question, or for Canvas or Moodle."""
     from ..gradebook.database import FILE
+    from ..gradebook.grades import as_csv
     from ..gradebook.roster import ROSTER
-    from ..gradebook.spreadsheet import as_csv
     from ..lms.grade_tables import graded_class
 
     place = output or STANDARD_OUTPUT
     root = class_folder(course_folder).resolve()
     assignments = _assignments(assignment or [], units)
-    result_files.check(place, [roster or root / ROSTER, root / FILE])
+    check_result(place, [roster or root / ROSTER, root / FILE])
     grades = graded_class(root, list(dict.fromkeys(units)), roster, id_column, section)
     table = _table(form, grades, assignments)
-    result_files.write(place, as_csv(table.rows).encode("utf-8", "replace"))
+    write_result(place, as_csv(table.rows).encode("utf-8", "replace"))
     for sentence in (*grades.roster.remarks, *table.remarks):
         remark(sentence)
     if place != STANDARD_OUTPUT:
@@ -161,9 +170,9 @@ def feedback_zip(
     from ..lms.zip_files import pack_feedback
 
     root = class_folder(course_folder).resolve()
-    result_files.reject_standard_output(output, "Name a file.")
+    reject_standard_output(output, "Name a file.")
     if output:
-        result_files.check(output)
+        check_result(output)
     (of_unit,) = grades.of_units(root, [unit])
     origins = zip_files.read_origins(root, unit)
     if not origins:

@@ -12,14 +12,12 @@ from msgspec.structs import replace
 from .. import course
 from ..course.notebook_file import read_at
 from ..course.settings import Settings
-from ..pool.grading_pool import GradingPool
-from ..pool.process import GradingProcess
+from ..pool.grading_pool import GradingPool, GradingProcess
 from ..pool.requests import Device, GradeNotebook
 from ..report import Report, ungraded_report
 from ..reports.exports import Visibility, json_line
-from .console import OUR_FAULT, TOO_LOW, fail, remark, results, to_stderr
+from .console import OUR_FAULT, TOO_LOW, ResultFiles, fail, remark, results, to_stderr
 from .options import Require, Trust, isolation_settings, named, schema_option
-from .result_files import ResultFiles
 
 _TRIES = 2
 """Maximum number of grading processes for one file: something else than the file may have ended the first."""

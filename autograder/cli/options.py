@@ -10,13 +10,11 @@ import msgspec
 import typer
 
 from ..course import settings
-from ..course.folder import folder, is_class, use
-from .console import fail, remark
+from ..course.settings import folder, is_class, use
+from .console import STANDARD_OUTPUT, fail, remark
 
 if TYPE_CHECKING:
     from ..classroom.batch import BatchGrading
-
-STANDARD_OUTPUT = Path("-")
 
 
 def named(text: str) -> Path:

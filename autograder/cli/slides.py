@@ -26,9 +26,8 @@ from ..course.notebook import printable
 from ..errors import UserError
 from ..formatting.rendering import markdown2html
 from ..student_check.unit_data import LESSON, data_file, read_unit
-from . import result_files
-from .console import print_lines
-from .options import STANDARD_OUTPUT, Course, UnitName, class_folder, path_option
+from .console import STANDARD_OUTPUT, check_result, print_lines, write_result
+from .options import Course, UnitName, class_folder, path_option
 
 _FOLDER = "slides"
 """Folder of slides, in the folder of the course or class."""
@@ -70,12 +69,12 @@ def slides(
     """Write slides for teaching a unit: its text, its predictions, and the output of its cells with the answers."""
     root = class_folder(course_folder).resolve()
     file = output or root / _FOLDER / f"{unit}.html"
-    result_files.check(file, makes_folder=True)
+    check_result(file, makes_folder=True)
     course.unit(unit, root)
     cells = nbformat.read(course.source(unit, root), as_version=4).cells
     execute(cells, course.source(unit, root), course.accompanying_files(unit, root))
     deck = compose(cells, _predictions(course.released(unit, root)))
-    result_files.write(file, page(deck, unit).encode(), makes_folder=True)
+    write_result(file, page(deck, unit).encode(), makes_folder=True)
     if file != STANDARD_OUTPUT:
         print_lines([file])
 

@@ -21,7 +21,7 @@ from ..classroom.batch import EACH, GradedSubmission
 from ..classroom.submissions import Read, Submission
 from ..course import content
 from ..course.settings import Settings
-from ..pool.process import GradingRefused
+from ..pool.grading_pool import GradingRefused
 from ..pool.requests import Device, GradeNotebook, Ready, in_utf8
 from ..report import Report, joined, ungraded_report
 from .connection import POLL_SECONDS, Address, Connection, WorkerLost, connected, shortened

@@ -21,7 +21,7 @@ from distributed import Client, Future, KilledWorker, wait
 from distributed.scheduler import NoValidWorkerError
 from distributed.security import Security
 
-from ..pool.process import GradingRefused
+from ..pool.grading_pool import GradingRefused
 from .messages import CannotGrade
 
 _ADDRESS = re.compile(r"(?P<protocol>[a-z]+)://(?P<host>[\w.%-]+|\[[\w:.%]+\]):\d{1,5}")

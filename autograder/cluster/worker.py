@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from ..course import content
 from ..errors import UserError
-from ..pool.grading_pool import GradingPool
-from ..pool.process import GradingProcess, GradingRefused, GradingStopped
+from ..pool.grading_pool import GradingPool, GradingProcess, GradingRefused, GradingStopped
 from ..report import Report
 from .messages import ANSWER_BYTES, MOST_BYTES, Able, Answer, Done, Task, Terms, Unable
 

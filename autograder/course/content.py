@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 
-from .folder import FILE, folder
 from .notebook import joined
+from .settings import FILE, folder
 from .units import released, source, unit_names
 
 SOLUTIONS, HIDDEN, RIGHT_ANSWERS = "solutions", "hidden", "right_answers"

@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from ..errors import UserError
-from .folder import folder
 from .notebook import RawCell, RawNotebook, parse
+from .settings import folder
 
 CHECK_PREFIX = "test_"
 SOURCE, RELEASE = "source", "release"

@@ -4,21 +4,91 @@ A script in an answer would run with the instructor's rights, and could change s
 harm: formgrader's script treats anything with the class of a button as that button. The libraries that format markdown
 and code take time quadratic in the length of some texts, so one answer could hold up a class. Longer texts are
 therefore shown as they are.
+
+LaTeX becomes MathML, which browsers show without a script. Only MathML Core's elements and attributes that say how a
+formula looks are kept: https://www.w3.org/TR/mathml-core/. Those that act or link are left out (`class`, `id`,
+`style`, `href`, `data-*`, `tabindex`, events, `maction`, `annotation-xml`). The lines and columns of tables come from
+MathML 3, for browsers that still draw them.
 """
 
 import re
 import secrets
 from html import escape, unescape
 from typing import Any
+from xml.etree.ElementTree import tostring
 
 import nh3
+from latex2mathml.converter import convert_to_element
 from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments.token import STANDARD_TYPES
 
-from . import pictures
-from .mathml import mathml
-from .plain_text import LONGEST_CELL, as_it_is, is_short
+from . import fragments
+from .fragments import LONGEST_CELL, as_it_is, is_short
+
+LONGEST_FORMULA = 2000
+_DEFINITIONS = re.compile(r"\\(\w*def|\w*command|let)(?![a-zA-Z])")
+"""Commands that define commands: two lines of them can expand to any length."""
+NAMESPACE = "http://www.w3.org/1998/Math/MathML"
+
+MATHML_ELEMENTS = {
+    *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "ms", "mfrac", "msqrt", "mroot", "mstyle", "merror"),
+    *("mpadded", "mphantom", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mmultiscripts"),
+    *("mprescripts", "mtable", "mtr", "mtd"),
+}
+
+_NUMBER = r"[+-]?(?:\d{1,3}(?:\.\d{0,6})?|\.\d{1,6})"
+_LENGTH = rf"{_NUMBER}(?:em|ex|px|pt|pc|mu|mm|cm|in|%|width|height|depth)?"
+_SPACE = rf"{_LENGTH}|(?:negative)?(?:very){{0,2}}(?:thin|medium|thick)mathspace"
+_COLOUR = r"[a-zA-Z]{1,30}|#[0-9a-fA-F]{3,8}"
+_YES_OR_NO = "true|false"
+_VALUES = {
+    "xmlns": re.escape(NAMESPACE),
+    "display": "block|inline",
+    "mathvariant": "[a-z]{1,12}(?:-[a-z]{1,12}){0,3}",
+    "form": "prefix|infix|postfix",
+    "scriptlevel": r"[+-]?\d",
+    "columnspan": r"\d{1,2}",
+    "rowspan": r"\d{1,2}",
+    "columnalign": "left|center|right",
+    "columnspacing": rf"{_LENGTH}(?: {_LENGTH})*",
+    "rowspacing": rf"{_LENGTH}(?: {_LENGTH})*",
+    "columnlines": "(?:none|solid|dashed)(?: (?:none|solid|dashed))*",
+    "rowlines": "(?:none|solid|dashed)(?: (?:none|solid|dashed))*",
+    **dict.fromkeys(["mathcolor", "mathbackground"], _COLOUR),
+    **dict.fromkeys(["width", "height", "depth", "voffset", "lspace", "rspace"], _SPACE),
+    **dict.fromkeys(["minsize", "maxsize", "linethickness"], _LENGTH),
+    **dict.fromkeys(["stretchy", "symmetric", "fence", "separator", "largeop", "movablelimits"], _YES_OR_NO),
+    **dict.fromkeys(["accent", "accentunder", "displaystyle"], _YES_OR_NO),
+}
+MATHML_ATTRIBUTES = {name: re.compile(values) for name, values in _VALUES.items()}
+"""The allowed attributes, each with its allowed values."""
+
+
+def mathml(latex: str, display: str) -> str:
+    """Return a formula as MathML, or its text in dollars if it cannot be converted.
+
+    latex: what is between the dollars; a student may have written it.
+    display: "inline" or "block".
+    """
+    dollars = "$" if display == "inline" else "$$"
+    as_typed = f"<code>{escape(dollars + latex + dollars)}</code>"
+    if len(latex) > LONGEST_FORMULA or _DEFINITIONS.search(latex):
+        return as_typed
+    try:
+        formula = convert_to_element(latex, display=display)
+    except Exception:  # the converter raises many kinds
+        return as_typed
+    for element in formula.iter():
+        if element.tag not in MATHML_ELEMENTS:
+            element.tag = "mrow"
+        for name, value in list(element.attrib.items()):
+            if name not in MATHML_ATTRIBUTES or not MATHML_ATTRIBUTES[name].fullmatch(value):
+                del element.attrib[name]
+        # latex2mathml leaves entities as they are, and so a student's `<` too.
+        element.text = element.text and unescape(element.text)
+    return tostring(formula, encoding="unicode")
+
 
 _PROSE = {
     *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "em", "strong", "i", "del", "code", "pre", "blockquote"),
@@ -102,7 +172,7 @@ class _TextOnly(IPythonRenderer):
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
         # A picture from elsewhere would tell its owner who reads it.
-        if picture := pictures.element(url, re.sub(rf"{self._placeholder}-\d+;", "", text)):
+        if picture := fragments.element(url, re.sub(rf"{self._placeholder}-\d+;", "", text)):
             return self._trust(picture)
         return f"<i>[a picture, which is not shown here: {text or escape(url)}]</i>"
 

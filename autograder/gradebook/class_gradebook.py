@@ -19,10 +19,9 @@ from . import database, entry, lateness, records, reweights
 from .clean_notebook import released
 from .course_directory import CourseProblem, first_error, nbgrader_api
 from .database import Database
-from .deadlines import Deadlines
 from .entry import Entry
 from .grades import UnitGrades, unit_grades
-from .lateness import LatePenalties
+from .lateness import Deadlines, LatePenalties
 from .records import Attempt, Record, Try
 from .reweights import Rules
 from .roster import Enrolled

@@ -12,7 +12,7 @@ from nbgrader.coursedir import CourseDirectory
 from sqlalchemy.exc import SAWarning
 from traitlets.config import Config, PyFileConfigLoader
 
-from ..course.folder import folder
+from ..course.settings import folder
 from ..errors import UserError
 
 SETTINGS = "nbgrader_config.py"

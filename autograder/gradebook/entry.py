@@ -25,8 +25,7 @@ from sqlalchemy.orm import Session
 from .. import course
 from ..report import Report
 from . import extensions, records, reweights
-from .deadlines import Deadline, Deadlines
-from .lateness import LateDays, LatePenalties, is_past_due, lateness, record_time
+from .lateness import Deadline, Deadlines, LateDays, LatePenalties, is_past_due, lateness, record_time
 from .records import Provenance
 from .time_stamp import SubmissionTime
 

@@ -20,7 +20,7 @@ from ..course.notebook import printable
 from ..errors import UserError
 from . import database
 from .course_directory import course_directory
-from .course_lock import course_lock
+from .database import course_lock
 from .roster import Enrolled, class_list
 from .time_stamp import StampFormat, in_zone, time_in
 

@@ -23,7 +23,7 @@ from ..errors import UserError
 from ..report import ExerciseReport, Report, Reweighted
 from . import database, records
 from .course_directory import course_directory
-from .course_lock import course_lock
+from .database import course_lock
 from .records import PointsChange
 
 _DIGITS = 2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..course.folder import folder
+from ..course.settings import folder
 from ..pool.requests import Refused, Start
 from ..sandbox import isolation
 from ..sandbox.launch import Launched, launch

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from ..core.faults import Missing
 from ..course import Unit
 from ..course.cells import is_training, likenesses
-from ..course.folder import folder
 from ..course.notebook import MAX_CHARACTERS, CodeCell, RawNotebook, printable_lines
+from ..course.settings import folder
 from ..report import NOT_WRITTEN, CellReport, ExerciseReport, joined
 from ..sandbox.worker.cell_source import WRITING, unsupported_magic
 

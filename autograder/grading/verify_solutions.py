@@ -12,7 +12,7 @@ from ..core.comparison import Expected, Mismatch
 from ..core.faults import StudentFault
 from ..core.operations import KindOf
 from ..course import content
-from ..course.folder import folder
+from ..course.settings import folder
 from ..errors import UserError
 from ..graders.backend import Recording
 from ..graders.collection import HiddenTest, HiddenTests, line_in_hidden

@@ -10,9 +10,8 @@ from .. import course
 from ..course.submitted_files import OpenedFolder
 from ..errors import UserError
 from ..gradebook.course_directory import CourseProblem, course_directory
-from ..gradebook.grades import UnitGrades, of_units
+from ..gradebook.grades import UnitGrades, number, of_units, text, value
 from ..gradebook.roster import Roster, class_list
-from ..gradebook.spreadsheet import number, text, value
 
 NOT_SUBMITTED, NOT_GRADED, GRADED = "not_submitted", "not_graded", "graded"
 """Statuses for grades without a report: not submitted, not graded yet, or graded by nbgrader's own command."""

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from ..classroom import whole_files
+from .. import output_files
 from ..course.notebook import printable
 from ..course.submitted_files import BadZip, NotTaken, ZipFile, new_folder, path_within
 from ..errors import UserError
@@ -146,7 +146,7 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
     finally:
         if result.new or result.replaced or result.unchanged:
             (root / FOLDER).mkdir(exist_ok=True)
-            whole_files.write(_record(root, unit), msgspec.json.format(msgspec.json.encode(origins)), _MODE)
+            output_files.replace_file(_record(root, unit), msgspec.json.format(msgspec.json.encode(origins)), _MODE)
     return result
 
 

@@ -8,8 +8,8 @@ from nbgrader import api
 from ..gradebook.course_directory import put_commands_on_path
 from ..gradebook.database import newest_version
 from ..report import REPORT_FILE
-from ..reports import page_filters
-from . import formgrader_pages, guards
+from ..reports import pages
+from . import guards
 
 _PLUGIN = __package__
 
@@ -39,14 +39,14 @@ def put_into(c: Any, folder: Path) -> None:
     guards.guard()
 
     # Submissions are read as data and marked outside the student's process; no kernel is started.
-    c.Autograde.exporter_class = f"{_PLUGIN}.autograding.SubmissionExporter"
+    c.Autograde.exporter_class = f"{_PLUGIN}.grades.SubmissionExporter"
     c.Autograde.autograde_preprocessors = [
-        f"{_PLUGIN}.autograding.MarkExercises",  # in place of nbgrader's Execute
+        f"{_PLUGIN}.grades.MarkExercises",  # in place of nbgrader's Execute
         "nbgrader.preprocessors.IgnorePattern",
         "nbconvert.preprocessors.ClearMetadataPreprocessor",
         "nbgrader.preprocessors.LimitOutput",
         "nbgrader.preprocessors.SaveAutoGrades",
-        f"{_PLUGIN}.autograding.RecordReport",
+        f"{_PLUGIN}.grades.RecordReport",
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
@@ -55,11 +55,11 @@ def put_into(c: Any, folder: Path) -> None:
 
     # Formgrader and feedback pages: what a student wrote is text there, and nothing is loaded from another machine.
     # A confined process formats it, within limits; past them it is shown as plain text.
-    c.HTMLExporter.filters = page_filters.filters(page_filters.of_this_process)
-    c.HTMLExporter.default_preprocessors = [f"{page_filters.__name__}.PageBegins"]
-    c.HTMLExporter.extra_template_basedirs = page_filters.templates()
-    c.HTMLExporter.template_file = page_filters.PAGE
+    c.HTMLExporter.filters = pages.filters(pages.of_this_process)
+    c.HTMLExporter.default_preprocessors = [f"{pages.__name__}.PageBegins"]
+    c.HTMLExporter.extra_template_basedirs = pages.templates()
+    c.HTMLExporter.template_file = pages.PAGE
     c.GenerateFeedback.preprocessors = [f"{_PLUGIN}.grades.ReadGrades"]  # in place of nbgrader's GetGrades
 
     # If formgrader is reading this: ids and names of students are text on its own pages too.
-    formgrader_pages.make_safe()
+    guards.make_safe()

@@ -12,8 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from .. import course
-from ..classroom import whole_files
+from .. import course, output_files
 from ..classroom.assignment import Assignment
 from ..classroom.student_folders import Autograded
 from ..gradebook.class_gradebook import Times
@@ -21,7 +20,7 @@ from ..gradebook.lateness import exactly
 from ..gradebook.time_stamp import StampFormat, in_zone
 from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
 from ..reports.graded_notebook import message_html
-from ..reports.page_templates import environment
+from ..reports.pages import environment
 from ..student_check.unit_data import EXAMPLES, data_file, read_unit
 from .exchange import EVERYONE, Exchange
 from .file_changes import FileStatus
@@ -87,7 +86,7 @@ class ReleasedPages:
             if content is not None and (not path.is_file() or path.read_bytes() != content):
                 self._unreleased.add(student)  # for the case that the next student's page raises an error
                 changed.add(student)
-                whole_files.fill(path.parent, {path.name: content}, page.stat().st_mode & 0o777)
+                output_files.fill_folder(path.parent, {path.name: content}, page.stat().st_mode & 0o777)
             self._sources[student] = source
         self._release(changed)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from ..course import UnknownUnit, UnusableUnit
 from ..course.settings import BadSettings, load
 from ..gradebook.course_directory import CourseProblem, course_directory
-from ..gradebook.course_lock import AlreadyLocked, course_lock
+from ..gradebook.database import AlreadyLocked, course_lock
 from ..gradebook.roster import BadRoster, class_list, may_be_graded
 from ..pool.grading_pool import pool_for_class
 from ..pool.requests import Ready
-from ..reports import page_filters
+from ..reports import pages
 from .arrivals import Arrivals
 from .exchange import Exchange
 from .file_changes import FolderWatch
@@ -66,7 +66,7 @@ def serve(
         submitted = (options.root / directory.submitted_directory).resolve()
         submitted.mkdir(exist_ok=True)
         watch = open_things.enter_context(FolderWatch())
-        formatter = open_things.enter_context(page_filters.formatter(options.settings))
+        formatter = open_things.enter_context(pages.formatter(options.settings))
         exchange = Exchange(options.root, SHOWN, once)
         pool = pool_for_class(options.root, submitted, options.device, options.settings, process_count)
         threads = GradingThreads(pool, options.root, units, lambda: watch.wake("done"), once)

@@ -14,8 +14,7 @@ from ..classroom.batch import GradedSubmission, grade_submission
 from ..classroom.submissions import Submission
 from ..course import released
 from ..course.notebook_file import NotebookFile
-from ..pool.grading_pool import GradingPool
-from ..pool.process import GradingRefused, GradingStopped, NotStarted
+from ..pool.grading_pool import GradingPool, GradingRefused, GradingStopped, NotStarted
 from ..pool.requests import GradeNotebook, Ready
 from ..report import Report
 

@@ -12,7 +12,7 @@ from autograder import catalogue, course
 from autograder.catalogue import mutation_record
 from autograder.catalogue.mutation_record import is_whole, name_of, outcome_line, whole
 from autograder.catalogue.mutation_report import Outcome, check_verdict, entries, outcome
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 from autograder.student_check.unit_data import EXAMPLES
 from tests import REPOSITORY, golden_record, released_data, sampling
 from tests.hidden_tests import listed

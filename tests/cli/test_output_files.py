@@ -14,11 +14,10 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from autograder.build import release_files
-from autograder.classroom.preview import Change
-from autograder.cli import app, options, result_files
-from autograder.cli import console as cli_console
+from autograder.classroom.grade import Change
+from autograder.cli import app, console, options
 from autograder.cli.class_results import changes_in_lines
-from autograder.course.folder import folder
+from autograder.course.settings import folder
 from autograder.output_files import NotWritable, opened, write
 from tests import forked_command
 from tests.interrupting import in_a_fork
@@ -151,10 +150,10 @@ def test_standard_output_takes_what_a_command_can_print(tmp_path, monkeypatch, c
     assert (code, "Give --quiet too, or name a file." in said) == (2, True), said
     code, said = run(*COMMANDS["mark --junit"], "-", "--gradescope", "-", "--quiet")
     assert (code, "cannot hold both results" in said) == (2, True), said
-    result_files.write(options.named("-"), "a\x1b[2J\u202e\n".encode())
+    console.write_result(options.named("-"), "a\x1b[2J\u202e\n".encode())
     assert capfdbinary.readouterr().out == "a\x1b[2J\u202e\n".encode()  # a pipe, not a terminal, gets what there is
     assert list(tmp_path.iterdir()) == []
-    result_files.write(options.named("./-"), b"result")
+    console.write_result(options.named("./-"), b"result")
     assert Path("-").read_bytes() == b"result"
 
 
@@ -224,16 +223,16 @@ def read_all(terminal):
 def test_a_terminal_obeys_nothing_in_a_table():
     near, far = pty.openpty()
     with os.fdopen(far, "w") as terminal:
-        console = type(cli_console.console)(file=terminal, force_terminal=True, width=200)
+        screen = type(console.console)(file=terminal, force_terminal=True, width=200)
         table = Table(HOSTILE, title=HOSTILE)
         table.add_row(HOSTILE)
-        console.print(table)
+        screen.print(table)
         for line in changes_in_lines(HOSTILE, [Change(HOSTILE, HOSTILE, 1.0, 2.0, HOSTILE)]):
-            console.print(line)
-        console.print(HOSTILE, markup=False, highlight=False)
+            screen.print(line)
+        screen.print(HOSTILE, markup=False, highlight=False)
     printed = read_all(near)
     assert not {"\u202e", "\u2066", "\u200f", "\u009b", "\x07", "\x08"} & set(printed)
     for obeyed in ("\x1b[2J", "\x1b]0;"):
         assert obeyed not in printed
     assert printed.count("\ufffd[2J") > 5  # it is shown
-    assert result_files.for_terminal(f"id\n{HOSTILE}\n".encode()).decode().replace("\n", "").isprintable()
+    assert console.for_terminal(f"id\n{HOSTILE}\n".encode()).decode().replace("\n", "").isprintable()

@@ -19,8 +19,8 @@ from nbgrader.api import Gradebook
 from autograder import course
 from autograder.classroom.class_folder import new_course
 from autograder.cli.class_results import StudentLine
+from autograder.cli.console import ResultFiles
 from autograder.cli.mark import exit_code
-from autograder.cli.result_files import ResultFiles
 from autograder.output_files import NotWritable
 from autograder.report import Diagnosis, ExerciseReport, Mistake, Report, WrittenQuestion
 from autograder.report import TestReport as Verdict  # pytest would collect it

@@ -23,7 +23,7 @@ from autograder.cluster.connection import Address
 from autograder.cluster.messages import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
 from autograder.course import content, settings
 from autograder.gradebook.course_directory import CourseProblem
-from autograder.pool.process import GradingRefused
+from autograder.pool.grading_pool import GradingRefused
 from autograder.pool.requests import GradeNotebook
 from tests import REPOSITORY, forked_command, sampling
 from tests.classroom import test_routes
@@ -132,7 +132,7 @@ def local(root, recorded, tmp_path):
 
 LIES = """
 import msgspec
-from autograder.pool.process import Report
+from autograder.pool.grading_pool import Report
 from autograder.cluster import messages, worker
 
 def examine(terms):

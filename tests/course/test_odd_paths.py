@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from autograder import course
 from autograder.classroom.class_folder import NotMade, new_course
 from autograder.cli import app
-from autograder.course.folder import use
+from autograder.course.settings import use
 from autograder.gradebook import database
 from autograder.gradebook.course_directory import course_directory, nbgrader_api
 from autograder.gradebook.roster import may_be_graded

@@ -2,8 +2,7 @@
 
 import pytest
 
-from autograder.formatting.client import Formatter
-from autograder.formatting.page import PageFormatter
+from autograder.formatting.client import Formatter, PageFormatter
 from autograder.sandbox.limits import PageLimits
 from tests.fuzz import slow
 

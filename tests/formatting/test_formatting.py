@@ -15,11 +15,10 @@ from nbconvert.exporters import HTMLExporter
 
 from autograder import course
 from autograder.formatting import client
-from autograder.formatting.client import Formatter
-from autograder.formatting.page import PageFormatter
+from autograder.formatting.client import Formatter, PageFormatter
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api, nbgrader_settings
-from autograder.reports import page_filters
+from autograder.reports import pages
 from autograder.sandbox import temporary
 from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY
@@ -87,9 +86,9 @@ def misbehaving(monkeypatch):
     for word, act in acts.items():
         lines += [f"    if {word!r} in source:", *(f"        {line}" for line in act.split("\n") if line)]
     _append_to_pages(monkeypatch, "\n".join([*lines, "    return _rightly(source)", ""]))
-    page_filters.of_this_process.cache_clear()
+    pages.of_this_process.cache_clear()
     yield
-    page_filters.of_this_process.cache_clear()
+    pages.of_this_process.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +145,7 @@ def in_formgrader(root, student):
     """The page that formgrader shows, made as formgrader makes it."""
     config = nbgrader_settings(root)
     config.HTMLExporter.template_name = "formgrade"
-    config.HTMLExporter.extra_template_basedirs = page_filters.templates()
+    config.HTMLExporter.extra_template_basedirs = pages.templates()
     about = {
         "assignment_id": UNIT,
         "notebook_id": UNIT,

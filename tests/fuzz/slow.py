@@ -16,12 +16,11 @@ import nbformat
 
 from autograder.course import notebook
 from autograder.course.nodes import truncate_for_page
-from autograder.formatting.client import Formatter, Kind
-from autograder.formatting.page import PageFormatter
-from autograder.formatting.plain_text import LONGEST_CELL
+from autograder.formatting.client import Formatter, Kind, PageFormatter
+from autograder.formatting.fragments import LONGEST_CELL
 from autograder.gradebook.clean_notebook import clean
 from autograder.grading.messages import without_folders
-from autograder.reports.page_filters import printed
+from autograder.reports.pages import printed
 from autograder.sandbox.limits import PageLimits
 
 CORPUS = Path(__file__).parent / "corpus" / "slow"

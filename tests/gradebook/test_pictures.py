@@ -12,11 +12,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from autograder.course import notebook
-from autograder.formatting.client import Formatter
-from autograder.formatting.page import PageFormatter
-from autograder.formatting.pictures import embedded
+from autograder.formatting.client import Formatter, PageFormatter
+from autograder.formatting.fragments import embedded
 from autograder.formatting.rendering import markdown2html
-from autograder.gradebook.pictures import take_out
+from autograder.gradebook.clean_notebook import take_out
 from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY, forked_command
 from tests.recorded_class import UNIT, RecordedClass, everything, feedback_page, opened_gradebook, put_submission

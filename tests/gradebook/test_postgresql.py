@@ -16,7 +16,7 @@ from autograder.classroom.class_folder import NotMade, furnish, upgrade_course
 from autograder.gradebook import database
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import CourseProblem, course_directory
-from autograder.gradebook.course_lock import AlreadyLocked, course_lock
+from autograder.gradebook.database import AlreadyLocked, course_lock
 from autograder.gradebook.grades import NoGrades, of_units
 from autograder.gradebook.roster import may_be_graded
 from tests import REPOSITORY, forked_command, sampling

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from autograder.cli.options import class_folder
 from autograder.course import settings
-from autograder.course.folder import VARIABLE, folder, is_class
+from autograder.course.settings import VARIABLE, folder, is_class
 from autograder.gradebook import roster, roster_table
 from autograder.gradebook.roster import BadRoster, class_list
 from autograder.lms.grade_tables import GradedClass, for_moodle

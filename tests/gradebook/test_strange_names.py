@@ -22,8 +22,8 @@ from autograder.course.submitted_files import can_be_id
 from autograder.gradebook import roster
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api
+from autograder.gradebook.grades import text
 from autograder.gradebook.roster import BadRoster
-from autograder.gradebook.spreadsheet import text
 from autograder.gradebook.time_stamp import time_in
 from autograder.reports.exports import json_line
 from tests import RELEASE, REPOSITORY, SOURCE, forked_command

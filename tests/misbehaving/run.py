@@ -21,7 +21,7 @@ from autograder import catalogue
 from autograder.course.cells import filled_in
 from autograder.course.notebook_file import read_at
 from autograder.course.settings import Isolation, Settings, load
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 from autograder.report import ungraded_report
 from tests import CHECK
 

@@ -5,8 +5,7 @@ import threading
 import pytest
 
 from autograder import catalogue
-from autograder.pool.grading_pool import GradingPool
-from autograder.pool.process import GradingProcess, GradingRefused, GradingStopped, NotStarted
+from autograder.pool.grading_pool import GradingPool, GradingProcess, GradingRefused, GradingStopped, NotStarted
 from autograder.pool.requests import GradeNotebook
 from tests.processes import kill
 from tests.typed import solved

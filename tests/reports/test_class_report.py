@@ -18,8 +18,7 @@ from autograder.cli import app
 from autograder.gradebook.roster import Enrolled
 from autograder.report import Behaviour, Diagnosis, ExerciseReport
 from autograder.reports.class_report import correlation
-from autograder.reports.code_sample import Names, NotPython, code_sample
-from autograder.reports.mistakes import WrongAnswer, WrongAnswers
+from autograder.reports.mistakes import Names, NotPython, WrongAnswer, WrongAnswers, code_sample
 from tests.browser.chromium import chromium
 from tests.class_of_100 import ABSENT, MARKUP, SIGNED, STUDENTS, OncePerNotebook, make, mark_by_hand
 from tests.recorded_class import UNIT, opened_gradebook

@@ -7,7 +7,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from autograder.course.nodes import NotebookNode, new_output
-from autograder.reports.page_filters import contents, row_of
+from autograder.reports.pages import contents, row_of
 from tests import REPOSITORY
 from tests.recorded_class import UNIT, RecordedClass, put_submission
 from tests.typed import solved

@@ -15,11 +15,10 @@ from traitlets.config import Config
 
 from autograder.course import notebook
 from autograder.course.nodes import new_output
-from autograder.formatting.mathml import ATTRIBUTES, ELEMENTS, mathml
-from autograder.formatting.rendering import markdown2html
+from autograder.formatting.rendering import MATHML_ATTRIBUTES, MATHML_ELEMENTS, markdown2html, mathml
 from autograder.gradebook.clean_notebook import clean, released
-from autograder.gradebook.deadlines import Deadline
-from autograder.reports import page_filters
+from autograder.gradebook.lateness import Deadline
+from autograder.reports import pages
 from autograder.reports.graded_notebook import escape_markdown
 from tests import RELEASE
 from tests.recorded_class import UNIT, RecordedClass, feedback_page, put_submission
@@ -104,8 +103,8 @@ def is_text(page):
     """No element of the page acts, points or carries a name."""
     for element in BeautifulSoup(page, "html.parser").find_all():
         attributes = dict(element.attrs)
-        if element.name in ELEMENTS:
-            assert attributes.keys() <= ATTRIBUTES.keys(), element
+        if element.name in MATHML_ELEMENTS:
+            assert attributes.keys() <= MATHML_ATTRIBUTES.keys(), element
             continue
         assert element.name in PROSE, element
         assert all(CLASS.fullmatch(name) for name in attributes.pop("class", [])), element
@@ -122,8 +121,8 @@ def test_markdown_becomes_structure_and_text(written):
 @given(HOSTILE)
 def test_a_formula_is_made_of_what_mathml_core_knows(latex):
     for element in BeautifulSoup(mathml(latex, "inline"), "html.parser").find_all():
-        assert element.name in ELEMENTS | {"code"}
-        assert all(ATTRIBUTES[name].fullmatch(value) for name, value in element.attrs.items()), element
+        assert element.name in MATHML_ELEMENTS | {"code"}
+        assert all(MATHML_ATTRIBUTES[name].fullmatch(value) for name, value in element.attrs.items()), element
 
 
 @pytest.mark.parametrize(
@@ -191,10 +190,10 @@ def test_a_plain_name_is_code_in_the_kits_note():
 
 def page_of(kind, node):
     """The page as `nbgrader generate_feedback` or formgrader makes it."""
-    config = Config(HTMLExporter={"template_name": kind, "extra_template_basedirs": page_filters.templates()})
+    config = Config(HTMLExporter={"template_name": kind, "extra_template_basedirs": pages.templates()})
     config.HTMLExporter.extra_template_paths = [str(BOOTSTRAP)]
-    config.HTMLExporter.template_file = page_filters.PAGE
-    config.HTMLExporter.filters = page_filters.filters(page_filters.of_this_process)
+    config.HTMLExporter.template_file = pages.PAGE
+    config.HTMLExporter.filters = pages.filters(pages.of_this_process)
     about = {
         "nbgrader": {"notebook": UNIT, "score": 0.0, "max_score": 0.0, "late_penalty": 0.0, "deadline": Deadline()},
         "index": 0,

@@ -12,7 +12,7 @@ from autograder import course
 from autograder.gradebook.class_gradebook import Times
 from autograder.reports.class_report import compose, page_path, write
 from autograder.reports.graded_notebook import read_report
-from autograder.reports.page_templates import FOLDER, environment
+from autograder.reports.pages import TEMPLATES, environment
 from autograder.serving.released_pages import limited
 from tests import REPOSITORY
 from tests.browser.chromium import chromium
@@ -32,7 +32,7 @@ TABLE = f"|  | {' | '.join('abcdefghijkl')} |\n|{'---|' * 13}\n| row |{' 0.12345
 
 def style():
     """The stylesheet of whole pages."""
-    return environment(FOLDER / "class_report").get_template("page.css").render()
+    return environment(TEMPLATES / "class_report").get_template("page.css").render()
 
 
 def themes():
@@ -72,7 +72,7 @@ def test_the_stylesheet_has_no_other_colours_and_there_is_no_second_one():
     assert set(re.findall(r"background:var\(--(\w+)\)", rules)) <= {*BACKGROUNDS, *OF_THE_MAP, "bar"}
     package = REPOSITORY / "autograder"
     assert sorted(path.name for path in package.rglob("*.css")) == ["page.css", "parts.css"]
-    templates = [*FOLDER.rglob("*.j2"), *FOLDER.rglob("*.html"), *(package / "serving").rglob("*.html")]
+    templates = [*TEMPLATES.rglob("*.j2"), *TEMPLATES.rglob("*.html"), *(package / "serving").rglob("*.html")]
     styled = {path.name: re.findall('style="[^{"]*', path.read_text()) for path in templates}
     assert {name: found for name, found in styled.items() if found} == {"report.html": ['style="width:']}
 

@@ -8,8 +8,7 @@ import pytest
 
 from autograder import course
 from autograder.course.notebook import parse
-from autograder.formatting.mathml import LONGEST, mathml
-from autograder.formatting.rendering import highlight_code, markdown2html
+from autograder.formatting.rendering import LONGEST_FORMULA, highlight_code, markdown2html, mathml
 from tests import RELEASE
 from tests.recorded_class import UNIT, RecordedClass, feedback_page, put_submission
 
@@ -116,7 +115,7 @@ def test_every_formula_of_a_unit_is_shown(unit):
     [
         "x_",
         "\\left( x",
-        "x" * (LONGEST + 1),
+        "x" * (LONGEST_FORMULA + 1),
         "\\def\\a{\\b\\b}\\def\\b{\\c\\c}\\a",
         "\\newcommand{\\a}{x}\\a",
     ],

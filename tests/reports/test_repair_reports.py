@@ -13,13 +13,11 @@ from autograder.gradebook.course_directory import nbgrader_api
 from autograder.grading.repair_search import Step
 from autograder.grading.repairs import _changes
 from autograder.report import Behaviour, Change, ExerciseReport, Repair
-from autograder.reports.class_page import page
-from autograder.reports.class_report import compose
+from autograder.reports.class_report import compose, page
 from autograder.reports.class_report_schema import ChangedLine
-from autograder.reports.code_sample import line_sample
 from autograder.reports.exports import gradescope_results, junit_xml
 from autograder.reports.graded_notebook import grade_cell_outputs, read_report
-from autograder.reports.mistakes import WrongAnswer, WrongAnswers
+from autograder.reports.mistakes import WrongAnswer, WrongAnswers, line_sample
 from autograder.tracing.definitions import Definition
 from autograder.tracing.repair_operators import generic_edits
 from tests import REPOSITORY

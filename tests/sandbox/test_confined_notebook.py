@@ -4,7 +4,7 @@ import pytest
 
 from autograder import catalogue
 from autograder.course.settings import Isolation, Settings, load
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 from tests import CHECK, sampling
 from tests.typed import solved, with_cells
 

@@ -29,7 +29,7 @@ from autograder.course.settings import BadSettings, Isolation, Settings, load
 from autograder.graders.budget import Budget
 from autograder.graders.decoding import Value
 from autograder.graders.sandboxed import SandboxedNotebook
-from autograder.pool.process import GradingProcess, GradingRefused
+from autograder.pool.grading_pool import GradingProcess, GradingRefused
 from autograder.sandbox import client, isolation
 from autograder.sandbox.client import Crashed, TimedOut, Worker
 from autograder.sandbox.confine import scratch

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.settings import Isolation, Settings, load
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 from autograder.sandbox import temporary
 from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.launch import launch

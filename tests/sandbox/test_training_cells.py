@@ -15,7 +15,7 @@ from autograder.course.notebook_filter import WithoutOutputs
 from autograder.course.settings import load
 from autograder.gradebook.clean_notebook import clean, without_put_back
 from autograder.gradebook.course_directory import nbgrader_api
-from autograder.pool.process import GradingProcess
+from autograder.pool.grading_pool import GradingProcess
 from tests import REPOSITORY
 from tests.typed import solution_sources
 

@@ -22,7 +22,7 @@ from autograder.cluster.messages import Done as DoneOnWorker
 from autograder.cluster.messages import Task, Terms
 from autograder.course import content, settings
 from autograder.pool import grading_pool
-from autograder.pool.process import GradingProcess, GradingRefused
+from autograder.pool.grading_pool import GradingProcess, GradingRefused
 from autograder.pool.requests import GradeNotebook
 from autograder.sandbox.client import children
 from autograder.serving import rate_limit

@@ -1,7 +1,8 @@
-"""Filters that make nbconvert's pages of students' notebooks safe and bounded, set in nbgrader_config.py.
+"""Pages of students' notebooks and other pages: their templates, and the filters that make them safe and bounded.
 
-nbgrader's generate_feedback fills its template with these filters, and so does formgrader, inside the Jupyter server.
-nbconvert deep-copies its settings, so the filters are plain functions that share one formatter.
+nbgrader's generate_feedback fills its template with these filters, which nbgrader_config.py sets. So does formgrader,
+inside the Jupyter server. nbconvert deep-copies its settings, so the filters are plain functions that share one
+formatter.
 """
 
 import atexit
@@ -14,16 +15,38 @@ from pathlib import Path
 from typing import Any
 
 import nbgrader
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from nbconvert.preprocessors import Preprocessor
 from nbgrader.utils import compute_checksum
 
 from .. import course
 from ..course.nodes import NOTE, truncate_for_page
 from ..course.settings import Settings, load
-from ..formatting.client import Formatter
-from ..formatting.page import PageFormatter
-from ..formatting.pictures import embedded
-from .graded_notebook import UNWRITTEN, without_headline
+from ..formatting.client import Formatter, PageFormatter
+from ..formatting.fragments import embedded
+from .graded_notebook import UNWRITTEN, message_html, without_headline
+
+TEMPLATES = Path(__file__).parent / "templates"
+"""The templates; those in `base` are shared by all pages, also by nbconvert's."""
+
+
+@cache
+def environment(folder: Path) -> Environment:
+    """Return an environment with the templates in a folder and the shared ones. All text in a page is escaped.
+
+    Filter `prose`: one of the autograder's messages as HTML.
+    """
+    pages = Environment(
+        loader=FileSystemLoader([folder, TEMPLATES / "base"]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters["prose"] = lambda text: Markup(message_html(text))
+    return pages
+
 
 PAGE = "marked.html.j2"
 """The template of a page, which is used instead of nbgrader's `index.html.j2`."""
@@ -31,11 +54,9 @@ _NO_ANSWER = "No response."
 """nbgrader's own comment on a cell that was left as it was released: the verdict says so too."""
 _NO_VERDICT = "not all points"
 """Verdict on a cell that was graded before verdicts were stored, or by another autograder."""
+NOISE = 1e-6
+"""Points below which two scores are equal: rounding of binary fractions adds less."""
 _ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;:?]*[@-~]")
-
-
-_NOISE = 1e-6
-"""Points by which a full score may be too small: rounding of binary fractions adds less."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +80,7 @@ class Row:
     @property
     def is_right(self) -> bool:
         """True if it has all of its points."""
-        return self.score >= self.points - _NOISE
+        return self.score >= self.points - NOISE
 
     @property
     def is_wrong(self) -> bool:

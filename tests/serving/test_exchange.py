@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograder.gradebook.extensions import Extensions
-from autograder.serving import exchange, inbound
+from autograder.serving import exchange
 from autograder.serving.exchange import Exchange
 from autograder.serving.released_pages import SHOWN
 from tests.recorded_class import UNIT, opened_gradebook
@@ -68,8 +68,8 @@ def made(count):
 def test_a_students_folders_are_parsed_once_and_only_the_newest_few_opened(collecting, opened, monkeypatch):
     collecting.empty("eve", made(300))
     submit(collecting.root, "ada", b"{}", FIRST)
-    parsed, parse = [], inbound.fast_time
-    monkeypatch.setattr(inbound, "fast_time", lambda text: parsed.append(text) or parse(text))
+    parsed, parse = [], exchange.fast_time
+    monkeypatch.setattr(exchange, "fast_time", lambda text: parsed.append(text) or parse(text))
 
     def of_eve():
         found = [name for path in opened if (name := Path(str(path)).name).startswith("eve+")]
@@ -80,7 +80,7 @@ def test_a_students_folders_are_parsed_once_and_only_the_newest_few_opened(colle
     assert 0 < collecting.round() < 1  # one of the folders may still be filled
     assert collecting.collected() == {"ada": FIRST}
     assert len(parsed) == 301
-    assert len(of_eve()) == inbound.NEWEST
+    assert len(of_eve()) == exchange.NEWEST
     for _ in range(3):
         collecting.round()
     assert (len(parsed), of_eve()) == (301, [])
@@ -164,7 +164,7 @@ def test_folders_in_another_students_name_are_not_opened_and_delay_nobody(collec
 
 
 def test_times_in_another_form_are_parsed_some_in_a_round_and_all_in_the_end(collecting, monkeypatch):
-    monkeypatch.setattr(inbound, "SLOWLY_DATED", 3)
+    monkeypatch.setattr(exchange, "SLOWLY_DATED", 3)
     for day in range(1, 9):
         submit(collecting.root, "eve", b"{}", f"2026-01-{day:02} 03:04 -0100")
     submit(collecting.root, "ada", b"{}", FIRST)
