@@ -24,7 +24,7 @@ from itertools import combinations
 from typing import Any
 
 from ..core.edit_trials import OverLimit, cpu_limit
-from ..core.explanations import Explanation, explain, explained_by
+from ..core.judgement import Explanation, explain, explained_by
 from ..report import Diagnosis, Mistake
 from .behaviour import Behaviour, Misconception, Question, last_telling_event, question_at
 from .transcript import (
@@ -255,7 +255,7 @@ def diagnose_by_tests(
 ) -> Diagnosis | None:
     """Return one or two misconceptions that each explain a part of the tests that an answer fails.
 
-    The diagnosis is partial if other tests fail, too. None if `core.explanations` finds none certain enough.
+    The diagnosis is partial if other tests fail, too. None if `core.judgement` finds none certain enough.
     advisory_tests: those of weight 0.
     """
     shown = {trace.test: trace for trace in transcript if trace.test not in advisory_tests}

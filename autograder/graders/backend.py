@@ -6,8 +6,7 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 from ..core.bench import Operation
 from ..core.cost import exceeded_limits
-from ..core.faults import Missing, Raised, StudentFault
-from ..core.observation import Observation
+from ..core.observation import Missing, Observation, Raised, StudentFault
 from ..core.operations import Assemble, Build, Call, KindOf, LoadParameters, MeasureCost, NamedParameters, ProbeDevice
 from .decoding import decode_cost
 

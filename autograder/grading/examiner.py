@@ -17,9 +17,8 @@ from ..core import library_calls
 from ..core.bench import Bench, Operation
 from ..core.counterexample import PackedFunction
 from ..core.edit_trials import TryEdits, equal_fingerprints, fingerprint
-from ..core.faults import StudentFault
 from ..core.library_recorders import observe_functions, observe_operators
-from ..core.observation import Observation
+from ..core.observation import Observation, StudentFault
 from ..core.operations import Kind, KindOf, NamedParameters
 from ..core.packing import round_trip
 from ..course import content

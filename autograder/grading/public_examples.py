@@ -12,8 +12,7 @@ import torch
 
 from ..catalogue.bug_hunts import hunt_of
 from ..core.bench import Operation
-from ..core.faults import StudentFault
-from ..core.observation import Observation
+from ..core.observation import Observation, StudentFault
 from ..core.operations import Call, KindOf, LoadParameters, ManualSeed, NamedParameters, ProbeDevice, Read, is_bias
 from ..course import content
 from ..graders.backend import Backend

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ..core.comparison import Expected, Mismatch
-from ..core.faults import StudentFault
+from ..core.observation import StudentFault
 from ..core.operations import KindOf
 from ..course import content
 from ..course.folder import folder

@@ -15,8 +15,7 @@ import torch
 from ..core.arguments import Arguments, map_nested
 from ..core.bench import Bench, Operation
 from ..core.counterexample import CounterexampleResult, CounterexampleTarget, judge_input, unpacked_function
-from ..core.faults import Raised
-from ..core.observation import Observation
+from ..core.observation import Observation, Raised
 from ..core.operations import (
     Assemble,
     Build,

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from ..core.comparison import ORDINALS
-from ..core.faults import is_cell
 from ..core.lost_aspects import (
     BY_CAST,
     CUT_BY_DATA,
@@ -30,6 +29,7 @@ from ..core.lost_aspects import (
     TracedCall,
     find_lost_aspect,
 )
+from ..core.observation import is_cell
 from ..core.run_trace import Run, RunTracer, prepare_call, trace_run
 from ..tracing.explain import describe_call, explain, quote
 from ..tracing.fault import LocatedFault

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from ..core.faults import CELL_PREFIX
+from ..core.observation import CELL_PREFIX
 from ..tracing.definitions import Definition, Edit, definitions
 from ..tracing.repair_operators import generic_edits
 from .check import examples_of

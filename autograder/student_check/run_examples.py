@@ -16,10 +16,10 @@ from torch.overrides import TorchFunctionMode
 
 from ..core.comparison import Mismatch
 from ..core.complaints import explain_error
-from ..core.faults import StudentFault, is_cell
 from ..core.judgement import Points, TestShare, distribute
 from ..core.library_calls import library_of, library_of_function, record, take_recorded
 from ..core.lost_aspects import OF_COUNTING, OF_FORM, OF_VALUE
+from ..core.observation import StudentFault, is_cell
 from ..core.run_trace import OperatorMode, name_of
 from .example_steps import COMES_FIRST, Call, StepRunner, hunts
 from .judgement import is_stub, judge_example, message_with_values

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from autograder.core.arguments import Arguments
-from autograder.core.faults import Raised
+from autograder.core.observation import Raised
 from autograder.core.operations import Call
 from autograder.course.notebook import CodeCell
 from autograder.course.settings import load

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograder import catalogue, course
-from autograder.core.faults import CELL_PREFIX
+from autograder.core.observation import CELL_PREFIX
 from autograder.core.operations import unpacked
 from autograder.course.cells import filled_in
 from autograder.graders.collection import collect

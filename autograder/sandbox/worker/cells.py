@@ -24,7 +24,7 @@ from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 
 from ...core.counterexample import PackedFunction, unpacked_function
-from ...core.faults import CELL_PREFIX, Raised, raised
+from ...core.observation import CELL_PREFIX, Raised, raised
 from .cell_source import DEBUGGERS, RUNNING, WRITING, DeferredCells, compiles, version_needed
 from .global_state import FreshState, Nowhere, forget_absent_devices
 

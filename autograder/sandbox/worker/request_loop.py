@@ -14,8 +14,7 @@ import torch
 from ...core import library_calls
 from ...core.bench import Bench
 from ...core.edit_trials import unpacked
-from ...core.faults import Missing, Raised, StudentFault, raised
-from ...core.observation import Observation
+from ...core.observation import Missing, Observation, Raised, StudentFault, raised
 from ...core.packing import ProtocolError, Tensors, pack
 from ..confine import process
 from ..confine.confinement import Confinement
