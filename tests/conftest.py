@@ -26,7 +26,7 @@ from autograder.pool.process import GradingProcess
 from autograder.report import Report
 from autograder.sandbox.confine.confinement import Level
 from autograder.sandbox.fork_server import ForkServer
-from autograder.sandbox.launch import launch
+from autograder.sandbox.isolation import launch
 from tests import REPOSITORY, TESTS, forked_command, sampling
 from tests.postgresql_server import Server
 from tests.typed import solved
