@@ -24,7 +24,8 @@ from ..graders.backend import Backend, Recording
 from ..graders.collection import HiddenTest, HiddenTests, line_in_hidden
 from ..graders.fixtures import Float64Backend
 from ..graders.proxy import StudentProxy
-from ..student_check import example_steps
+from ..student_check.examples import Call as ExampleCall
+from ..student_check.examples import StepRunner
 from ..student_check.mistake_signatures import value_sums
 from ..student_check.run_examples import new_notebook_state
 from .examiner import candidate_bench
@@ -187,12 +188,12 @@ def _with_right_sums(unit: str, steps: list[dict[str, Any]]) -> list[dict[str, A
 
     With these, the student check can distinguish a wrong result from wrong dropout.
     """
-    solution = example_steps.StepRunner(content.solutions(unit))
+    solution = StepRunner(content.solutions(unit))
     completed: list[dict[str, Any]] = []
     with new_notebook_state():
         for step in steps:
             call = solution.run(step)
-            if isinstance(call, example_steps.Call) and step.get("whole") == "evaluation":
+            if isinstance(call, ExampleCall) and step.get("whole") == "evaluation":
                 right = {
                     "shape": list(call.whole.shape),
                     "sums": [round(number, _DIGITS) for number in value_sums(call.whole)],

@@ -18,9 +18,9 @@ from ..catalogue.build_cache import BuildCache
 from ..course import content
 from ..graders.collection import HiddenTests
 from ..pool.requests import Handout
+from ..student_check.examples import shorten_steps
 from ..student_check.mistake_signatures import Signature, match
 from ..student_check.run_examples import new_notebook_state, run_examples
-from ..student_check.written_values import shorten_steps
 from .machine import parallel_map
 from .public_examples import examples_of, verify_solutions
 from .reference_trace import written_traces

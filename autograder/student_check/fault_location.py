@@ -35,10 +35,9 @@ from ..tracing.explain import describe_call, explain, quote
 from ..tracing.fault import LocatedFault
 from ..tracing.fault_search import locate_fault
 from ..tracing.reference import Reference, TraceCase, read_reference
-from .freshness import code_file
-from .run_examples import limited
+from .examples import decode_value
+from .run_examples import code_file, limited
 from .unit_data import STEPS, read_unit
-from .written_values import decode_value
 
 Aspect = tuple[str, Sequence[str]]
 """An aspect and its details, as in `core.comparison.Mismatch`."""

@@ -19,8 +19,8 @@ from autograder.pool.requests import GradeNotebook
 from autograder.report import Conditions
 from autograder.reports import graded_notebook
 from autograder.sandbox.worker import protocol
+from autograder.student_check.examples import decode_value
 from autograder.student_check.unit_data import STEPS
-from autograder.student_check.written_values import decode_value
 from tests import REPOSITORY, released_data
 from tests.typed import alone
 

@@ -281,7 +281,7 @@ def test_its_source_is_shown(folder):
     from autograder.student_check.check import StudentCheck
 
     assert inspect.getsource(StudentCheck.check) in said
-    later = {"repair_process", "repair_request", "own_code_questions", "repair_operators", "definitions"}
+    later = {"repair", "own_code_questions", "repair_operators", "definitions"}
     at_once = [path for path in release_files.modules() if path.stem not in later]
     assert f"{len(at_once) - 1} {{'StudentCheckLoader'}}" in said  # not Python's own zipimporter
     assert f'File "{folder / ZIP}{os.sep}autograder' in said
