@@ -289,34 +289,6 @@ def test_its_source_is_shown(folder):
     assert "Without a name: shows how far you are in the whole notebook." in said
 
 
-def test_compiled_modules_are_cached_for_one_place_and_damage_does_no_harm(folder, tmp_path):
-    code = f"""
-        import importlib.abc, torch
-        compiled = []
-        compile_one = importlib.abc.InspectLoader.source_to_code
-        count = staticmethod(lambda *args: compiled.append(args[-1]) or compile_one(*args))
-        importlib.abc.InspectLoader.source_to_code = count
-        from {CHECK} import check, show
-        print(len(compiled), show.__code__.co_filename)
-    """
-
-    def imported(folder):
-        done = run(folder, code)
-        assert (done.returncode, done.stderr) == (0, "")
-        many, file = done.stdout.split()
-        assert file.startswith(str(folder))
-        return int(many)
-
-    assert imported(folder) > 40
-    (cache,) = (path for path in (folder / "__pycache__").iterdir() if "_modules_" in path.name)
-    assert imported(folder) == 0
-    assert imported(shutil.copytree(folder, tmp_path / "copy")) > 40
-    for content in (b"", cache.read_bytes()[:-1], b"0" * 1000):
-        cache.write_bytes(content)
-        assert imported(folder) > 40
-    assert imported(folder) == 0
-
-
 def test_a_module_is_found_under_another_name_too(folder):
     """A course names its check itself; nothing in the files knows the name."""
     for suffix in (".py", ".zip"):
