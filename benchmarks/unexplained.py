@@ -25,7 +25,7 @@ from autograder.grading.examiner import Examiner
 from autograder.grading.submission import NotebookGrading
 from autograder.pool.requests import GradeNotebook, Ready
 from autograder.sandbox.fork_server import ForkServer
-from autograder.sandbox.launch import launch
+from autograder.sandbox.isolation import launch
 
 from .cpu_time import of_tree
 

@@ -18,8 +18,8 @@ from autograder.core.arguments import tensors_in
 from autograder.graders.collection import HiddenTest, HiddenTests, Verdict, collect
 from autograder.grading import scoring
 from autograder.grading.examiner import Examiner, candidate_bench
+from autograder.student_check.examples import decode_value
 from autograder.student_check.unit_data import EXAMPLES
-from autograder.student_check.written_values import decode_value
 from tests import released_data
 
 Answer = Callable[..., Any]

@@ -25,7 +25,7 @@ from autograder.pool.grading_pool import GradingProcess
 from autograder.report import Report
 from autograder.sandbox.confine.confinement import Level
 from autograder.sandbox.fork_server import ForkServer
-from autograder.sandbox.launch import launch
+from autograder.sandbox.isolation import launch
 from tests import REPOSITORY, TESTS, forked_command, sampling
 from tests.postgresql_server import Server
 from tests.typed import solved

@@ -14,7 +14,7 @@ from .. import course, output_files
 from ..course import content
 from ..course.settings import folder, load
 from ..pool.grading_pool import GradingProcess
-from ..sandbox import temporary
+from ..sandbox.confine import scratch
 from ..student_check.unit_data import (
     EXAMPLES,
     LESSON,
@@ -61,7 +61,7 @@ class Difference:
 def differences(units: Sequence[str] = ()) -> list[Difference]:
     """Return the files that `build` would change. units: names of the units to build; all if empty."""
     texts = _texts(units)
-    with temporary.held("build-") as stage:
+    with scratch.temporary_folder("build-") as stage:
         _build(stage, texts, is_new=True)
         changes = list(compared(stage, units, needs_copies=False))
     return changes if _built() == _new_built(texts, is_all=not units) else [*changes, Difference(BUILT, "out of date")]
@@ -98,7 +98,7 @@ def build(units: Sequence[str] = (), *, in_single_files: bool = False) -> list[D
     """
     if {text.stem for text in _texts(())} == set(units):
         units = ()  # so that files of removed units are deleted, and their digests
-    with temporary.held("build-") as stage:
+    with scratch.temporary_folder("build-") as stage:
         texts = _texts(units)
         for unit in course.unit_names():
             if unit in units or not units:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..student_check import written_values
+from ..student_check import examples
 from ..student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, read_unit
 from ..tracing.reference import TOLERANCE, unpack_numbers
 
@@ -50,7 +50,7 @@ def _alike(one: Any, other: Any, close: _Close) -> bool:
         case dict(), dict():
             is_step = close is _CLOSE[STEPS] and "dtype" not in one
             if "shape" in one and not is_step:
-                close = _OF_TENSORS.get(one.get("dtype", written_values.USUAL), _EXACTLY)
+                close = _OF_TENSORS.get(one.get("dtype", examples.USUAL), _EXACTLY)
             if isinstance(one.get("packed"), str) and isinstance(other.get("packed"), str):  # not a prediction's name
                 one, other = _with_numbers(one, is_step=is_step), _with_numbers(other, is_step=is_step)
             return one.keys() == other.keys() and all(_alike(one[key], other[key], close) for key in one)
@@ -62,5 +62,5 @@ def _alike(one: Any, other: Any, close: _Close) -> bool:
 def _with_numbers(tensor: dict[str, Any], *, is_step: bool) -> dict[str, Any]:
     if is_step:
         return {**tensor, "packed": unpack_numbers(tensor).tolist()}
-    dtype = tensor.get("dtype", written_values.USUAL)
-    return {**tensor, "packed": written_values.unpack_numbers(tensor["packed"], dtype)}
+    dtype = tensor.get("dtype", examples.USUAL)
+    return {**tensor, "packed": examples.unpack_numbers(tensor["packed"], dtype)}

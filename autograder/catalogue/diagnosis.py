@@ -2,7 +2,7 @@
 
 If no misconception has the answer's transcript, the search looks for a pair of misconceptions that together have it.
 Many exercises have thousands of pairs, and trying one takes a millisecond. So the search first asks the single
-misconceptions one question of each hidden test (see `behaviour`). If one of two misconceptions does not change the
+misconceptions one question of each hidden test (see `Question`). If one of two misconceptions does not change the
 response, the pair usually responds like the other one; this rules out most pairs. A remaining pair is asked a question
 to which both misconceptions change the response. Only if that fits, too, is its transcript compared.
 
@@ -24,16 +24,20 @@ from itertools import combinations
 from typing import Any
 
 from ..core.edit_trials import OverLimit, cpu_limit
-from ..core.explanations import Explanation, explain, explained_by
+from ..core.judgement import Explanation, explain, explained_by
 from ..report import Diagnosis, Mistake
-from .behaviour import Behaviour, Misconception, Question, last_telling_event, question_at
 from .transcript import (
+    Behaviour,
+    Misconception,
     Place,
+    Question,
     Signature,
     Trace,
     Transcript,
     are_alike,
     are_equal_traces,
+    last_telling_event,
+    question_at,
     signature,
     whole,
     without_gradients,
@@ -255,7 +259,7 @@ def diagnose_by_tests(
 ) -> Diagnosis | None:
     """Return one or two misconceptions that each explain a part of the tests that an answer fails.
 
-    The diagnosis is partial if other tests fail, too. None if `core.explanations` finds none certain enough.
+    The diagnosis is partial if other tests fail, too. None if `core.judgement` finds none certain enough.
     advisory_tests: those of weight 0.
     """
     shown = {trace.test: trace for trace in transcript if trace.test not in advisory_tests}

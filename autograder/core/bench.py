@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import torch
 
-from .faults import Missing
+from .observation import Missing
 from .packing import Tensors, pack
 
 T = TypeVar("T")

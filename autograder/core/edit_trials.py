@@ -14,8 +14,7 @@ import torch
 
 from . import operations
 from .bench import Bench, Operation
-from .faults import CELL_PREFIX, StudentFault, student_code
-from .observation import Observation
+from .observation import CELL_PREFIX, Observation, StudentFault, student_code
 from .packing import Tensors, unpack
 
 _SECONDS_OF_VARIANT = 0.25

@@ -18,17 +18,16 @@ from . import cost, device_probe, lost_aspects, run_trace
 from .arguments import (
     MAX_TENSORS,
     Arguments,
+    Assembled,
     InstancePositions,
     positions_of_others,
     tensors_in,
     with_instances,
     with_iterators,
 )
-from .assembled import Assembled
 from .bench import PLAIN, Bench, Operation, Target
 from .countable import SealedCostCounter
-from .faults import Unusable, is_cell, student_code
-from .observation import Observation, compute_gradients
+from .observation import Observation, Unusable, compute_gradients, is_cell, student_code
 from .packing import Tensors, unpack
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from ..errors import UserError
-from ..sandbox.launch import CHECK
+from ..sandbox.isolation import CHECK
 from ..sandbox.limits import Limits, PageLimits
 from .late_penalty import LatePenalty
 

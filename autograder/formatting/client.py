@@ -12,10 +12,11 @@ import time
 from collections import OrderedDict
 from dataclasses import asdict
 
-from ..sandbox import isolation, temporary
+from ..sandbox import isolation
+from ..sandbox.confine import scratch
 from ..sandbox.confine.confinement import Level, Terms
 from ..sandbox.confine.process import WorkerLimits
-from ..sandbox.launch import ConfinedProcess, copy_packages, start
+from ..sandbox.isolation import ConfinedProcess, copy_packages, start
 from ..sandbox.limits import PageLimits
 from .formatter import MOST_HTML_BYTES, Answer, Broken, Kind, Outcome, Request, receive, send
 from .fragments import LONGEST_CELL, as_it_is, elements_of, is_short, with_reason
@@ -111,7 +112,7 @@ class Formatter(contextlib.AbstractContextManager["Formatter"]):
             try:
                 if not self._is_ready:
                     receive(process.control, Answer, time.monotonic() + START_SECONDS)
-                    temporary.remove(process.folder)  # the code is imported by now
+                    scratch.remove_temporary(process.folder)  # the code is imported by now
                     self._is_ready = True
                 process.control.settimeout(START_SECONDS)
                 socket.send_fds(process.control, [b"+"], [far_end.fileno()])
@@ -160,7 +161,7 @@ def launch(level: Level, limits: PageLimits) -> ConfinedProcess:
 
     The caller deletes the copy once the process is ready.
     """
-    folder = temporary.make("autograder-")
+    folder = scratch.make_temporary("autograder-")
     copy_packages(("formatting", "core", "sandbox/confine"), folder / "autograder")
     terms = Terms(level, isolation.readable(), devices=isolation.devices(cuda=False))
     worker = WorkerLimits(_MOST_CHILDS_CPU_SECONDS, limits.memory_megabytes * _MEGABYTE, 0, 32, 1)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from ..core.faults import Unusable
+from ..core.observation import Unusable
 from ..course.notebook import CodeCell
 from ..sandbox.limits import Limits
 

@@ -17,9 +17,9 @@ import pytest
 
 from ..core.comparison import Mismatch, Unproven
 from ..core.counterexample import CounterexampleTarget
-from ..core.faults import Missing, Raised, StudentFault
 from ..core.library_calls import LIBRARIES
 from ..core.lost_aspects import OF_VALUE
+from ..core.observation import Missing, Raised, StudentFault
 from ..course import content
 from ..course.settings import load
 from ..report import TestOutcome

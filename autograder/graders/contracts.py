@@ -22,7 +22,7 @@ import torch
 
 from ..core import complaints
 from ..core.comparison import Mismatch, OddForm, assert_close, identical
-from ..core.faults import Raised
+from ..core.observation import Raised
 from . import memory_limit, statements
 from .fixtures import Cases, Reference
 from .proxy import CallableProxy, InstanceProxy, StudentProxy

@@ -14,8 +14,7 @@ from ..core.complaints import explain_error
 from ..core.cost import Cost, Maximum
 from ..core.device_probe import Probed
 from ..core.edit_trials import TryEdits
-from ..core.faults import Missing, Place, Raised, StudentFault, Unusable
-from ..core.observation import Observation
+from ..core.observation import Missing, Observation, Place, Raised, StudentFault, Unusable
 from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, TraceRun
 from ..core.packing import Opaque, Packed, ProtocolError, Tensors, unpack
 from ..core.run_trace import MAX_ALL_NUMBERS, MAX_INPUTS, MAX_MADE, MAX_NUMBERS, MAX_RESULTS, Run, TracedTensor

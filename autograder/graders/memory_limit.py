@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..core.comparison import Mismatch
-from ..core.faults import Missing, Raised
+from ..core.observation import Missing, Raised
 from ..sandbox.client import TOO_MUCH_MEMORY, Crashed, TimedOut
 from .budget import OutOfBudget, OutOfRestarts
 from .proxy import StudentProxy

@@ -12,13 +12,11 @@ from typing import Any
 import torch
 
 from ..core import operations
-from ..core.arguments import Arguments, InstancePositions
-from ..core.assembled import Shapes
+from ..core.arguments import Arguments, InstancePositions, Shapes
 from ..core.bench import Target
 from ..core.cost import Limits, MeasuredCall
 from ..core.device_probe import Probed
-from ..core.faults import Raised, Unusable
-from ..core.observation import Observation
+from ..core.observation import Observation, Raised, Unusable
 from ..core.operations import Kind
 from .backend import Backend, Event, Recording, separate
 from .decoding import decode_cost
@@ -159,7 +157,7 @@ class StudentProxy:
         computes: str = "",
         others: tuple[str, ...] = (),
     ) -> InstanceProxy:
-        """Build a module that is an argument for the student's code, not one of its classes: see `core.assembled`."""
+        """Build a module that is an argument for the student's code, not one of its classes: see `Assembled`."""
         return self._build(operations.Assemble(parameters, buffers, frozen, shared, computes, others))
 
     def plain(self, name: str, *args: Any, **named: Any) -> InstanceProxy:

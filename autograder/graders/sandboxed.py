@@ -20,9 +20,9 @@ from ..report import CellReport
 from ..sandbox.client import Crashed, Response, SandboxLost, TimedOut, Worker
 from ..sandbox.fork_server import ForkServer
 from ..sandbox.worker.request_loop import COMPILER
+from .backend import Request
 from .budget import QUICK_SECONDS, Budget, OutOfBudget, Patience, ResponseBudget
 from .decoding import MAX_NAME, MAX_NAMES, Answer, decode
-from .transcript_cache import Request
 
 MAX_PRINTED = 10_100
 """Most characters of a cell's printed output, with the note that there was more."""

@@ -13,7 +13,6 @@ from ..core.comparison import LARGE_LOGITS, Mismatch, OddForm, Unproven, assert_
 from ..core.comparison import row as row
 from ..core.comparison import rows as rows
 from ..core.cost import Limits, Maximum
-from ..core.faults import CELL_PREFIX, Raised, StudentFault
 from ..core.judgement import assert_arrived as assert_arrived
 from ..core.judgement import (
     assert_cost,
@@ -27,7 +26,7 @@ from ..core.judgement import (
 from ..core.judgement import assert_dtype as assert_dtype
 from ..core.judgement import assert_gradient as assert_gradient
 from ..core.judgement import assert_unchanged as assert_unchanged
-from ..core.observation import Observation
+from ..core.observation import CELL_PREFIX, Observation, Raised, StudentFault
 from ..core.operations import is_bias
 from .proxy import CallableProxy, Cotangent, InstanceProxy, StudentProxy
 

@@ -12,7 +12,7 @@ import msgspec
 from ..course.settings import folder
 from ..pool.requests import Refused, Start
 from ..sandbox import isolation
-from ..sandbox.launch import Launched, launch
+from ..sandbox.isolation import Launched, launch
 from .machine import NoDevice, may_be_cuda
 
 

@@ -9,26 +9,23 @@ from typing import Any, TypeVar
 import torch
 
 from .. import catalogue
-from ..catalogue.behaviour import Behaviour, Misconception, Question
 from ..catalogue.bug_hunts import hunt_of
 from ..catalogue.diagnosis import Pairs, diagnose
-from ..catalogue.transcript import Trace, Transcript
+from ..catalogue.transcript import Behaviour, Misconception, Question, Trace, Transcript
 from ..core import library_calls
 from ..core.bench import Bench, Operation
 from ..core.counterexample import PackedFunction
 from ..core.edit_trials import TryEdits, equal_fingerprints, fingerprint
-from ..core.faults import StudentFault
 from ..core.library_recorders import observe_functions, observe_operators
-from ..core.observation import Observation
+from ..core.observation import Observation, StudentFault
 from ..core.operations import Kind, KindOf, NamedParameters
 from ..core.packing import round_trip
 from ..course import content
-from ..graders.backend import Backend, Recording
+from ..graders.backend import Backend, Recording, TranscriptCache
 from ..graders.collection import HiddenTest, HiddenTests, Verdict, not_run, run_test
 from ..graders.decoding import decode_parameters
 from ..graders.proxy import StudentProxy
 from ..graders.sandboxed import SandboxedNotebook
-from ..graders.transcript_cache import TranscriptCache
 from ..report import NOT_WRITTEN, Diagnosis
 
 T = TypeVar("T")

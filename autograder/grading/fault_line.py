@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from .. import catalogue
 from ..core.arguments import Arguments
 from ..core.edit_trials import OverLimit, cpu_limit
-from ..core.faults import CELL_PREFIX, StudentFault
 from ..core.lost_aspects import LostAspect
+from ..core.observation import CELL_PREFIX, StudentFault
 from ..core.operations import FindLostAspect, TraceRun
 from ..core.run_trace import Run
 from ..course.notebook import CodeCell

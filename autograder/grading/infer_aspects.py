@@ -15,8 +15,7 @@ from ..core.bench import Operation
 from ..core.comparison import GOLDEN, LARGE_LOGITS, TOLERANCE, Mismatch, Unproven
 from ..core.cost import OPERATOR, Cost, Maximum
 from ..core.device_probe import MIXED
-from ..core.faults import Raised, StudentFault
-from ..core.observation import Observation
+from ..core.observation import Observation, Raised, StudentFault
 from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, Read, is_bias
 from ..graders.backend import Backend
 

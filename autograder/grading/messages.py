@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ..core.faults import Missing
+from ..core.observation import Missing
 from ..course import Unit
 from ..course.cells import is_training, likenesses
 from ..course.notebook import MAX_CHARACTERS, CodeCell, RawNotebook, printable_lines

@@ -1,32 +1,118 @@
-"""Make the examples of the student check: the operations of each hidden test, with the solution's results.
+"""Run the hidden tests on the solutions: verify that all pass, and record the examples of the student check.
 
-Each hidden test is run on the solutions while its operations are recorded. A public test is recorded with its own
-inputs, any other test with inputs drawn for the release (`released_steps`).
+The solutions must pass, and call no library that their exercise forbids. Otherwise right answers would lose points: by
+a faulty test, or by a wrong list of forbidden libraries. A public test is recorded with its own inputs, any other test
+with inputs drawn for the release (`released_steps`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import pytest
 import torch
 
 from ..catalogue.bug_hunts import hunt_of
 from ..core.bench import Operation
-from ..core.faults import StudentFault
-from ..core.observation import Observation
+from ..core.comparison import Expected, Mismatch
+from ..core.observation import Observation, StudentFault
 from ..core.operations import Call, KindOf, LoadParameters, ManualSeed, NamedParameters, ProbeDevice, Read, is_bias
 from ..course import content
-from ..graders.backend import Backend
-from ..graders.collection import HiddenTest
+from ..course.settings import folder
+from ..errors import UserError
+from ..graders.backend import Backend, Recording
+from ..graders.collection import HiddenTest, HiddenTests, line_in_hidden
 from ..graders.fixtures import Float64Backend
 from ..graders.proxy import StudentProxy
-from ..student_check import example_steps
+from ..student_check.examples import Call as ExampleCall
+from ..student_check.examples import StepRunner
 from ..student_check.mistake_signatures import value_sums
 from ..student_check.run_examples import new_notebook_state
 from .examiner import candidate_bench
 from .infer_aspects import ATTRIBUTES, ONLY, accepted_errors, infer_aspects
 from .released_steps import INSTEAD, Answered, SeededCases, SeededInputs, SeededReference, StepWriter, as_json, name_of
-from .verify_solutions import FAILURES, SolutionFails, failure_message
+
+_MOST_REPORTED = 3
+_LONGEST = 160
+"""Most characters of a value in a message."""
+
+FAILURES = (Exception, pytest.fail.Exception, pytest.skip.Exception)
+"""Exceptions that may end a hidden test; those of pytest are not derived from Exception."""
+
+
+class SolutionFails(UserError):
+    """Raised if a solution fails hidden tests or calls a forbidden library.
+
+    `str()` names the tests, with the actual and the expected values.
+    """
+
+
+def verify_solutions(graders: HiddenTests, unit: str) -> None:
+    """Run each hidden test of a unit on the solution, with the inputs of grading; raises SolutionFails.
+
+    From then on, this process records which libraries an answer calls.
+    """
+    messages: list[str] = []
+    solutions = content.solutions(unit)
+    for exercise, tests in graders.get(unit, {}).items():
+        if exercise not in solutions:  # `build` reports tests of an exercise that no text mentions
+            continue
+        recording = Recording(candidate_bench(unit, None, watch=True))
+        kinds = {exercise: recording.ask(KindOf(exercise))}
+        for test in tests:
+            try:
+                test.run(StudentProxy(recording, kinds))
+            except FAILURES as error:
+                messages.append(failure_message(test, error))
+        forbidden = {library for test in tests for library in test.forbids} & recording.library_calls
+        messages += [
+            f"solutions/{unit}.py: `{exercise}` calls {library}, which its graders forbid: an answer like it gets no "
+            "points."
+            for library in sorted(forbidden)
+        ]
+    if messages:
+        more = [f"And {len(messages) - _MOST_REPORTED} more."] if len(messages) > _MOST_REPORTED else []
+        raise SolutionFails("\n".join([*messages[:_MOST_REPORTED], *more]))
+
+
+def failure_message(test: HiddenTest, error: BaseException, on: str = "") -> str:
+    """Return the error message on a hidden test that fails on the solution.
+
+    on: words that describe the inputs, if they are not the test's own.
+    """
+    place = line_in_hidden(error)
+    file = f" ({place.filename}, line {place.lineno})".replace(f"{folder()}/", "") if place else ""
+    name, solution = f"`{test.name}` of {test.exercise}{file}", f"solutions/{test.unit}.py"
+    if isinstance(error, Mismatch | StudentFault):
+        return f"{solution} fails the grader {name}{on}: {error}{_compared(error)}"
+    reason = " ".join(str(error).partition("\n +")[0].split())  # pytest appends where each value came from
+    return f"The grader {name} itself fails on {solution}{on}: {type(error).__name__}: {reason}"
+
+
+def _compared(error: Exception) -> str:
+    if not isinstance(error, Mismatch) or error.compared is None:
+        return ""
+    actual, expected = (
+        text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in map(_plain, error.compared)
+    )
+    return f" The result is {actual}, but {expected} is expected."
+
+
+def _plain(value: Any) -> str:
+    """Return a value as text, with tensors as nested lists."""
+    match value:
+        case Expected():
+            return _plain(value.value)
+        case torch.Tensor():
+            return _plain(value.detach().tolist())
+        case list():
+            return f"[{', '.join(map(_plain, value))}]"
+        case tuple():
+            return f"({', '.join(map(_plain, value))})"
+        case float():
+            return f"{value:.6g}"
+    return repr(value)
+
 
 T = TypeVar("T")
 _DIGITS = 4
@@ -102,12 +188,12 @@ def _with_right_sums(unit: str, steps: list[dict[str, Any]]) -> list[dict[str, A
 
     With these, the student check can distinguish a wrong result from wrong dropout.
     """
-    solution = example_steps.StepRunner(content.solutions(unit))
+    solution = StepRunner(content.solutions(unit))
     completed: list[dict[str, Any]] = []
     with new_notebook_state():
         for step in steps:
             call = solution.run(step)
-            if isinstance(call, example_steps.Call) and step.get("whole") == "evaluation":
+            if isinstance(call, ExampleCall) and step.get("whole") == "evaluation":
                 right = {
                     "shape": list(call.whole.shape),
                     "sums": [round(number, _DIGITS) for number in value_sums(call.whole)],

@@ -1,13 +1,16 @@
 """Make the data that are released with a unit, for several exercises in parallel.
 
-The data of an exercise are cached under a digest of everything that they depend on.
+The data of an exercise are cached under a digest of everything that they depend on. Signatures in them describe how
+each misconception fails the examples, so that the student check can diagnose it. A misconception that only raises
+errors of its own `raise`, or passes all examples, is left to grading.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
+import torch
 
 from .. import catalogue
 from ..catalogue.bug_hunts import hunt_of
@@ -15,13 +18,100 @@ from ..catalogue.build_cache import BuildCache
 from ..course import content
 from ..graders.collection import HiddenTests
 from ..pool.requests import Handout
-from ..student_check.written_values import shorten_steps
+from ..student_check.examples import shorten_steps
+from ..student_check.mistake_signatures import Signature, match
+from ..student_check.run_examples import new_notebook_state, run_examples
 from .machine import parallel_map
-from .public_examples import examples_of
+from .public_examples import examples_of, verify_solutions
 from .reference_trace import written_traces
-from .release_misconceptions import Signatures, released_misconceptions, signatures
 from .released_steps import NotReleasable
-from .verify_solutions import verify_solutions
+
+MOST_SENTENCES = 4
+"""Misconceptions that the examples cannot tell apart are diagnosed together, up to this number."""
+_DIGITS = 4
+"""Decimals of a released sum; sums are compared with three."""
+
+Signatures = dict[int, Signature]
+"""The signatures of the examples that a misconception fails, by number; empty if it is left to grading."""
+
+
+def signatures(
+    unit: str, exercises: Mapping[str, Mapping[str, Any]], before: Mapping[str, Mapping[str, Signatures]]
+) -> dict[str, dict[str, Signatures]]:
+    """Return the signatures of the misconceptions in some exercises, by exercise and code. Raises ProcessLost.
+
+    exercises: the released examples, by exercise. before: cached signatures, which are not computed again.
+    """
+    wrong = [(exercise, one, one.source()) for exercise in exercises for one in _misconceptions(unit, exercise)]
+    new = [(exercise, one) for exercise, one, code in wrong if code not in before.get(exercise, {})]
+    computed = iter(parallel_map(lambda item: _signatures(unit, item[1], exercises[item[0]]), new))
+    found: dict[str, dict[str, Signatures]] = {exercise: {} for exercise in exercises}
+    for exercise, _, code in wrong:
+        cached = before.get(exercise, {})
+        found[exercise][code] = cached[code] if code in cached else next(computed)
+    return found
+
+
+def released_misconceptions(unit: str, exercise: str, found: Mapping[str, Signatures]) -> list[dict[str, Any]]:
+    """Return the misconceptions of an exercise as JSON, grouped if the student check cannot tell them apart."""
+    groups: list[tuple[list[str], Signatures]] = []
+    for one in _misconceptions(unit, exercise):
+        shows = found[one.source()]
+        if not shows:
+            continue
+        sentences = next((sentences for sentences, other in groups if _is_same(other, shows)), None)
+        if sentences is None:
+            groups.append(([one.sentence], shows))
+        elif one.sentence not in sentences:  # else it is a variant of the same misconception
+            sentences.append(one.sentence)
+    return [
+        {"sentences": sentences, "shows": {str(number): _rounded(one) for number, one in shows.items()}}
+        for sentences, shows in groups
+        if len(sentences) <= MOST_SENTENCES
+    ]
+
+
+def _misconceptions(unit: str, exercise: str) -> list[catalogue.Candidate]:
+    """Return those of the exercise that a hidden test detects, by name."""
+    known = sorted(catalogue.misconceptions(unit).values(), key=lambda one: one.name)
+    return [one for one in known if one.exercise == exercise and one.caught_by != catalogue.FORBIDDEN]
+
+
+def _signatures(unit: str, answer: catalogue.Candidate, released: Mapping[str, Any]) -> Signatures:
+    """Return the signatures, with sums in float64 if the code allows it: all machines then give the same digits."""
+    found, exact = (_run(unit, answer, released, dtype) for dtype in (None, torch.float64))
+    if not any(map(_is_telling, found.values())):
+        return {}
+    return {number: _exact(one, exact.get(number, one)) for number, one in found.items()}
+
+
+def _run(unit: str, answer: catalogue.Candidate, released: Mapping[str, Any], dtype: torch.dtype | None) -> Signatures:
+    names = {**content.solutions(unit), answer.exercise: answer.anew().answer}
+    with new_notebook_state():
+        # Forbidden libraries fail no example.
+        found = run_examples(names, answer.exercise, {"points": 1, **released, "forbids": ()}, [], dtype)
+    return {} if found.is_late else found.signatures
+
+
+def _exact(signature: Signature, exact: Signature) -> Signature:
+    """Return the signature in float32, with the sums of the one in float64."""
+    # The checksums are the student's.
+    return exact if match(signature, exact) else signature
+
+
+def _is_telling(signature: Signature) -> bool:
+    """Return whether a signature is more than an error of the code's own `raise`, in which many misconceptions end."""
+    return any(isinstance(number, float) for number in signature)
+
+
+def _rounded(signature: Signature) -> Signature:
+    return [number if isinstance(number, int) else round(number, _DIGITS) for number in signature]
+
+
+def _is_same(one: Signatures, other: Signatures) -> bool:
+    """Return whether the student check cannot tell two misconceptions apart."""
+    return one.keys() == other.keys() and all(match(one[number], other[number]) for number in one)
+
 
 T = TypeVar("T")
 

@@ -30,7 +30,7 @@ from ..core.operations import (
 )
 from ..errors import UserError
 from ..graders.fixtures import Cases, Reference
-from ..student_check.written_values import are_thousandths, draw_values, identity, pack_numbers, pack_thousandths
+from ..student_check.examples import are_thousandths, draw_values, identity, pack_numbers, pack_thousandths
 from .infer_aspects import ATTRIBUTES, BIASES, ONLY, tolerance_of
 
 T = TypeVar("T")
@@ -128,7 +128,7 @@ class Answered:
 
 @dataclass
 class StepWriter:
-    """Encodes operations as the steps of an example, which `student_check.example_steps` executes."""
+    """Encodes operations as the steps of an example, which `student_check.examples` executes."""
 
     inputs: SeededInputs
     aspects: dict[str, Any]
@@ -248,7 +248,7 @@ def name_of(dtype: torch.dtype) -> str:
 
 
 def as_json(value: Any, decimals: int | None = None) -> Any:
-    """Encode a value, such as a tensor, as JSON; `student_check.written_values.decode_value` decodes it.
+    """Encode a value, such as a tensor, as JSON; `student_check.examples.decode_value` decodes it.
 
     decimals: round tensors' elements to this number of decimals; None to keep all digits.
     """

@@ -20,7 +20,7 @@ import torch
 from .. import catalogue
 from ..core.bench import Operation
 from ..core.edit_trials import Redefine, TryEdits, equal_fingerprints
-from ..core.faults import StudentFault
+from ..core.observation import StudentFault
 from ..core.operations import (
     Assemble,
     Build,

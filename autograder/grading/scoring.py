@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from .. import course
 from ..core import complaints
-from ..core.faults import Missing
 from ..core.judgement import TestShare, distribute
 from ..core.lost_aspects import OF_COUNTING, OF_FORM
+from ..core.observation import Missing
 from ..graders.collection import Verdict
 from ..report import (
     NOT_WRITTEN,

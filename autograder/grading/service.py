@@ -38,8 +38,7 @@ from ..report import ExerciseReport, Report
 from ..sandbox.client import SandboxLost
 from ..sandbox.confine.process import keep_to_processor
 from ..sandbox.fork_server import ForkServer
-from ..sandbox.isolation import NotDenied, NotIsolated
-from ..sandbox.launch import Launched
+from ..sandbox.isolation import Launched, NotDenied, NotIsolated
 from .examiner import Examiner
 from .machine import NoDevice, ProcessLost, choose_device, parallel_map
 from .release_data import release_data

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from ..course import content
-from ..student_check.written_values import decode_value
+from ..student_check.examples import decode_value
 from ..tracing.reference import TraceCase
 
 _DECIMALS = 3

@@ -7,7 +7,7 @@ import torch
 
 from autograder.core import complaints, dropout
 from autograder.core.comparison import Mismatch, describe
-from autograder.core.faults import Raised
+from autograder.core.observation import Raised
 from autograder.graders.proxy import InstanceProxy, StudentProxy
 
 S = TypeVar("S")

@@ -12,8 +12,7 @@ from ..core.packing import ProtocolError
 from . import isolation
 from .client import Crashed, SandboxLost, TimedOut, Worker, children, cpu_clock, ended_seconds
 from .confine.confinement import Level
-from .isolation import NotDenied, NotIsolated
-from .launch import Launched
+from .isolation import Launched, NotDenied, NotIsolated
 from .limits import Limits
 from .worker import protocol
 from .worker.protocol import End, Ending, Job

@@ -1,7 +1,13 @@
-"""The isolation level: the best one that this machine allows, the files that a worker may read, and a self-test."""
+"""Isolated Python processes, at the best level that this machine allows: the choice of the level, start and self-test.
 
+These processes are the fork server, and the one that formats students' texts for feedback pages. This module does not
+import torch, so that a caller can import torch while the fork server does.
+"""
+
+import contextlib
 import functools
 import importlib
+import json
 import os
 import shutil
 import site
@@ -9,15 +15,15 @@ import socket
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from . import temporary
-from .confine.confinement import DEVICES, LEAST_LANDLOCK, Level, landlock_version
-from .worker.attempts import Bait
+from .confine import scratch
+from .confine.confinement import DEVICES, LEAST_LANDLOCK, Bait, Level, Terms, landlock_version
+from .limits import Limits
 
 _TRIAL_SECONDS = 10
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin")
@@ -159,7 +165,7 @@ def verify_denials(ask: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
     header. This process checks the effects, too. Raises NotDenied if an attempt succeeded.
     """
     with (
-        temporary.held("bait-") as folder,
+        scratch.temporary_folder("bait-") as folder,
         closing(socket.create_server(("127.0.0.1", 0))) as port,
         closing(socket.socket(socket.AF_UNIX)) as local,
     ):
@@ -198,3 +204,140 @@ def _was_reached(listener: socket.socket) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+CHECK = "exercise_check"
+"""Name of the module from which notebooks import the student check, unless the course sets another."""
+_PACKAGE = Path(__file__).parents[1]
+_ENVIRONMENT = {"PATH": os.defpath, "LANG": "C.UTF-8", "PYTHONWARNINGS": "ignore"}  # warnings never change a grade
+
+
+@dataclass(frozen=True)
+class ConfinedProcess:
+    """A running confined process, the control connection to it, and the folder with its code."""
+
+    process: subprocess.Popen[bytes]
+    control: socket.socket
+    folder: Path
+
+    def end(self, seconds: float) -> None:
+        """Close the connection, kill the process if it has not ended after `seconds`, and delete its folder."""
+        self.control.close()
+        try:
+            self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        with contextlib.suppress(OSError):  # at worst a folder remains, which a later run removes
+            scratch.remove_temporary(self.folder)
+
+
+def start(
+    code: str,
+    folder: Path,
+    level: Level,
+    environment: Mapping[str, str],
+    *,
+    scratch_bytes: int,
+    cuda: bool = False,
+    own_session: bool = False,
+) -> ConfinedProcess:
+    """Start a Python process that runs `code` in `folder`, with only the given environment and a few fixed variables.
+
+    The last item of the process's sys.argv is the descriptor of its end of the control connection. scratch_bytes: the
+    size of /tmp at level A. own_session: keep Ctrl-C in a terminal from reaching the process.
+
+    If the process cannot be started, its folder is removed and OSError raised. -S leaves out the .pth files of
+    site-packages, one of which may put this repository on the path.
+    """
+    control, far_end = socket.socketpair()
+    command = [python(), "-P", "-s", "-S", "-B", "-c", code, str(far_end.fileno())]
+    if level == "A":
+        command = wrap_in_bubblewrap(command, folder, scratch_bytes, cuda=cuda)
+    with far_end:
+        try:
+            process = subprocess.Popen(
+                command,
+                pass_fds=[far_end.fileno()],
+                cwd=folder,
+                env={**_ENVIRONMENT, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=own_session,
+            )
+        except OSError:
+            control.close()
+            scratch.remove_temporary(folder)
+            raise
+    return ConfinedProcess(process, control, folder)
+
+
+def copy_packages(names: Iterable[str], folder: Path) -> None:
+    """Copy packages of autograder into a new package at `folder`. names: the packages' paths below autograder/."""
+    folder.mkdir()
+    for name in names:
+        shutil.copytree(_PACKAGE / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for parent in (folder / name).relative_to(folder).parents:
+            (folder / parent / "__init__.py").touch()
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A fork server that is starting, and its settings."""
+
+    confined: ConfinedProcess
+    level: Level
+    limits: Limits
+    cuda: bool
+    check: str
+    """Name of the module from which notebooks import the student check."""
+    core: int | None
+    """Number of the processor that workers stay on; None lets the system choose."""
+
+    def launch_again(self) -> "Launched":
+        """Launch another fork server with the same settings."""
+        return launch(self.level, self.limits, cuda=self.cuda, check=self.check, core=self.core)
+
+
+def launch(level: Level, limits: Limits, *, cuda: bool, check: str = CHECK, core: int | None = None) -> Launched:
+    """Start a fork server. It imports a copy of the worker's packages, which is deleted before any student's code runs.
+
+    check, core: see `Launched`. Raises NotIsolated if it cannot be started.
+    """
+    scratch.clear_abandoned()
+    folder = scratch.make_temporary("autograder-")
+    copy_packages(("core", "sandbox/confine", "sandbox/worker"), folder / "inside")
+    (folder / "home").mkdir()
+    home = "/tmp" if level == "A" else str(folder / "home")
+    scratch_folder = SCRATCH if level == "A" else home
+    terms = Terms(level, readable(), scratch_folder, limits.scratch_bytes, devices(cuda=cuda), cuda)
+    code = f"""
+import gc, json, sys
+gc.disable()
+sys.path[:0] = [{str(folder)!r}]
+sys.path += {packages()!r}
+from inside.sandbox.worker.fork_loop import main
+from inside.sandbox.confine.confinement import Terms
+sys.path.remove({str(folder)!r})
+main(int(sys.argv.pop()), Terms(**json.loads({json.dumps(asdict(terms))!r})), {check!r})
+"""
+    environment = {
+        "HOME": home,
+        "MPL_IGNORE_SYSTEM_FONTS": "1",  # or matplotlib reads every font of the machine at each start
+        "TMPDIR": home,
+        "LOGNAME": "student",
+        "MPLBACKEND": "Agg",
+        "TORCH_COMPILE_DISABLE": "1",  # there is no compiler here; torch.compile leaves a function as it is
+        # A fork carries no threads over, so no pool may have been started before it.
+        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+        # Large pages, if the kernel has them, make the table of pages smaller, which each fork copies.
+        # One arena, because a second has 64 MB of address space, in which a worker could exceed its memory limit.
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1",
+        "PYTHONHASHSEED": "0",  # sets are walked in the same order each time, so grades repeat
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # needed for deterministic CUDA
+    }
+    try:
+        confined = start(code, folder, level, environment, scratch_bytes=limits.scratch_bytes, cuda=cuda)
+    except OSError as error:
+        raise NotIsolated(f"The sandbox could not be started: {error}.") from None
+    return Launched(confined, level, limits, cuda, check, core)

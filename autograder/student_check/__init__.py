@@ -1,5 +1,5 @@
 """The student check and the other functions that notebooks import.
 
-The modules are released in a zip, with those of `core` and `tracing` that they use. Others import `example_steps`,
-`fault_location`, `mistake_signatures`, `predictions`, `run_examples`, `unit_data` and `written_values`.
+The modules are released in a zip, with those of `core` and `tracing` that they use. Others import `examples`,
+`fault_location`, `mistake_signatures`, `predictions`, `run_examples` and `unit_data`.
 """

@@ -9,8 +9,7 @@ import torch
 
 from ..core.arguments import insert_instances
 from ..core.comparison import close_elements
-from .example_steps import Call
-from .written_values import decode_value, inspected_result
+from .examples import Call, decode_value, inspected_result
 
 _LONGEST_ARGUMENT = 60
 _MOST_PARTS = 6

@@ -3,7 +3,12 @@
 `loader` imports this module from the zip, and `facade` gives a notebook the methods of a `StudentCheck`.
 """
 
+import json
+import linecache
+import os
+import re
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,14 +16,12 @@ from typing import Any
 from ..core.counterexample import unpacked_function
 from .account import show_account, show_lines, show_summary
 from .call_description import calls_with_results
-from .example_steps import hunts
+from .examples import decode_value, expand_steps, hunts
 from .fault_location import fault_message
-from .freshness import stale_warning
 from .notebook_display import draw, show
 from .predictions import answer_guess, hint_overview, next_hint
-from .run_examples import Outcome, new_notebook_state, run_examples
+from .run_examples import Outcome, code_file, new_notebook_state, run_examples
 from .unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, UnitData, units_in
-from .written_values import decode_value, expand_steps
 
 
 class StudentCheck:
@@ -181,7 +184,7 @@ def _check_one(
                 aspects = [(one.aspect, one.details) for one in found.tried if one.details]
                 found.line_message = fault_message(names, exercise, unit.path, aspects, is_wrong=found.goes_wrong)
             if repair:
-                from .repair_request import repair_message  # few checks need it
+                from .repair import repair_message  # few checks need it
 
                 found.repair_message = repair_message(names, unit, found, facade, more=more)
     except KeyboardInterrupt:
@@ -223,3 +226,52 @@ def examples_of(unit: UnitData, exercise: str) -> dict[str, Any]:
     for hunt in hunts(of):
         hunt["examples"] = examples_of(unit, hunt["of"])["examples"]
     return of
+
+
+_first_checked: dict[str, tuple[str, float]] = {}
+"""By exercise, the text of the cell that was checked last, and the time of its first check."""
+
+
+def stale_warning(names: dict[str, Any], exercise: str) -> str:
+    """Return a warning if the answer is not the text of its cell; empty if it is, or if that is unknown.
+
+    names: the notebook's.
+    """
+    checked = _cell_of(names.get(exercise))
+    if not checked:
+        return ""
+    definition = re.compile(rf"^\s*(?:async\s+)?(?:def|class)\s+{re.escape(exercise)}\b", re.M)
+    run = [text for text in names.get("In", ()) if isinstance(text, str) and definition.search(text)]
+    if run and run[-1].strip() != checked and checked in [text.strip() for text in run]:
+        return (
+            f"When its cell was run last, it ended in an error before `{exercise}` was defined. "
+            "The earlier version is tried here."
+        )
+    text, since = _first_checked.get(exercise, ("", 0.0))
+    if text != checked:
+        _first_checked[exercise] = checked, time.time()
+        return ""
+    saved = _saved(names, exercise, since)
+    if saved and saved != checked:
+        return "Its cell has changed since it was run: run it again, then this check."
+    return ""
+
+
+def _cell_of(thing: Any) -> str:
+    """Return the text of the cell that defined a function or class."""
+    file = code_file(thing)
+    return "".join(linecache.getlines(file)).strip() if file else ""
+
+
+def _saved(names: dict[str, Any], exercise: str, since: float) -> str:
+    """Return the cell's text in the notebook's file, if the file was saved after `since`."""
+    path = names.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME")
+    try:
+        file = Path(str(path))
+        if not path or file.stat().st_mtime <= since:
+            return ""
+        cells = json.loads(file.read_text())["cells"]
+        found = [one for one in cells if one["metadata"].get("nbgrader", {}).get("grade_id") == exercise]
+        return "".join(found[0]["source"]).strip() if found else ""
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ""

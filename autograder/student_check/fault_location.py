@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from ..core.comparison import ORDINALS
-from ..core.faults import is_cell
 from ..core.lost_aspects import (
     BY_CAST,
     CUT_BY_DATA,
@@ -30,15 +29,15 @@ from ..core.lost_aspects import (
     TracedCall,
     find_lost_aspect,
 )
+from ..core.observation import is_cell
 from ..core.run_trace import Run, RunTracer, prepare_call, trace_run
 from ..tracing.explain import describe_call, explain, quote
 from ..tracing.fault import LocatedFault
 from ..tracing.fault_search import locate_fault
 from ..tracing.reference import Reference, TraceCase, read_reference
-from .freshness import code_file
-from .run_examples import limited
+from .examples import decode_value
+from .run_examples import code_file, limited
 from .unit_data import STEPS, read_unit
-from .written_values import decode_value
 
 Aspect = tuple[str, Sequence[str]]
 """An aspect and its details, as in `core.comparison.Mismatch`."""

@@ -35,9 +35,8 @@ from ..core.judgement import (
     not_finite,
 )
 from ..core.lost_aspects import OF_COUNTING
-from .example_steps import COMES_FIRST, Call, StepRunner, judge_hunt_input
+from .examples import COMES_FIRST, Call, StepRunner, decode_value, inspected_result, judge_hunt_input
 from .mistake_signatures import is_near, value_sums
-from .written_values import decode_value, inspected_result
 
 _USUAL = 1e-4
 """Tolerance of an example that states none."""

@@ -3,15 +3,12 @@
 import hashlib
 import importlib
 import importlib.util
-import marshal
 import os
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from importlib.abc import ExecutionLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 
@@ -37,17 +34,12 @@ class StudentCheckLoader(MetaPathFinder, ExecutionLoader):
         self._facade, self._read, self._place, self._sources = facade, read, place, sources
         digest = hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest()
         self._package = f"{facade.stem}_modules_{digest[:12]}"
-        self._compiled = dict[str, CodeType]()
 
     def load(self) -> Any:
         """Return the functions that notebooks import, after importing the modules if necessary."""
         if self._package not in sys.modules:
             sys.meta_path.insert(0, self)  # before Python's own import from zips, which reads the file again
-            cached = self._read_compiled()
-            self._compiled |= cached
             importlib.import_module(f"{self._package}.student_check.check")
-            if self._compiled.keys() != cached.keys() and not sys.dont_write_bytecode:
-                self._write_compiled()
         return sys.modules[f"{self._package}.student_check.check"].StudentCheck(self._facade, self._is_current)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -55,12 +47,6 @@ class StudentCheckLoader(MetaPathFinder, ExecutionLoader):
 
     def is_package(self, fullname: str) -> bool:
         return self._file(fullname).endswith("/__init__.py")
-
-    def get_code(self, fullname: str) -> CodeType:
-        file = self._file(fullname)
-        if file not in self._compiled:
-            self._compiled[file] = self.source_to_code(self.get_source(fullname), self.get_filename(fullname))
-        return self._compiled[file]
 
     def get_source(self, fullname: str) -> str:
         return importlib.util.decode_source(self._sources[self._file(fullname)])
@@ -73,32 +59,6 @@ class StudentCheckLoader(MetaPathFinder, ExecutionLoader):
         package, *parts = fullname.split(".")
         module = "/".join(["autograder", *parts]) if package == self._package else ""
         return f"{module}.py" if f"{module}.py" in self._sources else f"{module}/__init__.py"
-
-    def _cache(self) -> tuple[Path, bytes]:
-        """Return the file for compiled modules, and the digest of this Python and place with which it begins."""
-        origin = f"{sys.version} {sys.flags.optimize} {self._place}".encode()
-        return self._facade.parent / "__pycache__" / self._package, hashlib.sha256(origin).digest()
-
-    def _read_compiled(self) -> dict[str, CodeType]:
-        """Return the modules that an earlier import compiled, by path; compiling all takes 0.3 seconds."""
-        with suppress(OSError, ValueError, EOFError, TypeError):
-            file, origin = self._cache()
-            content = file.read_bytes()
-            compiled = content[2 * len(origin) :]
-            if content.startswith(origin + hashlib.sha256(compiled).digest()):
-                return dict(marshal.loads(compiled))
-        return {}
-
-    def _write_compiled(self) -> None:
-        with suppress(OSError):
-            file, origin = self._cache()
-            file.parent.mkdir(exist_ok=True)
-            for older in file.parent.glob(f"{self._facade.stem}_modules_*"):
-                older.unlink(missing_ok=True)
-            compiled = marshal.dumps(self._compiled)
-            part = file.with_name(f"{file.name}.{os.getpid()}")
-            part.write_bytes(origin + hashlib.sha256(compiled).digest() + compiled)
-            part.replace(file)
 
     def _is_current(self) -> bool:
         """Return whether the files are still those that this kernel has read."""

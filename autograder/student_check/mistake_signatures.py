@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from ..core.comparison import Expected, Mismatch, difference
-from ..core.explanations import Explanation, explain, explained_by
-from ..core.faults import StudentFault, has_own_words
+from ..core.judgement import Explanation, explain, explained_by
+from ..core.observation import StudentFault, has_own_words
 
 Signature = list[int | float]
 """A checksum of everything exact, and sums over the elements of the wrong value."""

@@ -24,8 +24,8 @@ from ..tracing.explain import describe_call, quote
 from ..tracing.reference import TraceCase, has_same_values
 from ..tracing.repair_operators import generic_edits
 from .fault_location import quiet_runs, read_cases, trace_answer
-from .freshness import code_file
 from .predictions import is_open, matches_answer, required_kind
+from .run_examples import code_file
 
 _OUTCOMES = ("error", "shape", "values", "nothing")
 _CHOICES = 'Answer "error", or what changes in the result: "shape", "values" or "nothing".'

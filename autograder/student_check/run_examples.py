@@ -1,6 +1,7 @@
 """Run the examples of an exercise on the notebook's code: the result of each, and points by the rules of the grade."""
 
 import contextlib
+import inspect
 import signal
 import threading
 import time
@@ -16,12 +17,12 @@ from torch.overrides import TorchFunctionMode
 
 from ..core.comparison import Mismatch
 from ..core.complaints import explain_error
-from ..core.faults import StudentFault, is_cell
 from ..core.judgement import Points, TestShare, distribute
 from ..core.library_calls import library_of, library_of_function, record, take_recorded
 from ..core.lost_aspects import OF_COUNTING, OF_FORM, OF_VALUE
+from ..core.observation import StudentFault, is_cell
 from ..core.run_trace import OperatorMode, name_of
-from .example_steps import COMES_FIRST, Call, StepRunner, hunts
+from .examples import COMES_FIRST, Call, StepRunner, hunts
 from .judgement import is_stub, judge_example, message_with_values
 from .mistake_signatures import CommonMistakes, Signature, matching_mistakes, signature_of
 
@@ -146,7 +147,7 @@ class Outcome:
 
     @property
     def hunts(self) -> list[dict[str, Any]]:
-        """The bug hunts of the exercise, see `example_steps.hunts`."""
+        """The bug hunts of the exercise, see `examples.hunts`."""
         return hunts({"examples": [one.example for one in self.tried]})
 
     @property
@@ -252,6 +253,13 @@ def _describe_error(error: BaseException) -> str:
     message = f"It raised {type(error).__name__}: {first_line[:_LONGEST]}"
     explanation = explain_error(first_line)
     return f"{message.rstrip('.')}. {explanation}" if explanation else message
+
+
+def code_file(thing: Any) -> str:
+    """Return the file name of the code of a function or class, which in a kernel identifies a cell."""
+    functions = list(vars(thing).values()) if inspect.isclass(thing) else [thing]
+    codes = [code for one in functions if inspect.iscode(code := getattr(one, "__code__", None))]
+    return codes[0].co_filename if codes else ""
 
 
 def _frames(error: BaseException) -> list[tuple[str, int, str]]:

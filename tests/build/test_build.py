@@ -30,10 +30,10 @@ from autograder.gradebook.course_directory import nbgrader_api
 from autograder.graders.collection import collect
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.reference_trace import packed_numbers
-from autograder.grading.release_misconceptions import released_misconceptions, signatures
+from autograder.grading.release_data import released_misconceptions, signatures
 from autograder.pool.grading_pool import GradingProcess, GradingRefused
+from autograder.student_check.examples import pack_numbers, shorten_steps
 from autograder.student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, packed_unit
-from autograder.student_check.written_values import pack_numbers, shorten_steps
 from tests import RELEASE, REPOSITORY, SOURCE, released_data
 from tests.hidden_tests import listed
 from tests.typed import solved

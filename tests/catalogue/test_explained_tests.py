@@ -3,9 +3,8 @@
 import msgspec
 
 from autograder.catalogue import Candidate
-from autograder.catalogue.behaviour import Behaviour, Misconception
 from autograder.catalogue.diagnosis import diagnose_by_tests
-from autograder.catalogue.transcript import Trace
+from autograder.catalogue.transcript import Behaviour, Misconception, Trace
 from autograder.core.arguments import Arguments
 from autograder.core.operations import Call
 from autograder.graders.backend import Event

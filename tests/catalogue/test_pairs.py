@@ -13,9 +13,8 @@ import pytest
 
 from autograder.catalogue import Candidate
 from autograder.catalogue import diagnosis as searching
-from autograder.catalogue.behaviour import Behaviour, Misconception
 from autograder.catalogue.diagnosis import Pairs
-from autograder.catalogue.transcript import Trace
+from autograder.catalogue.transcript import Behaviour, Misconception, Trace
 from autograder.core.arguments import Arguments
 from autograder.core.edit_trials import OverLimit, cpu_limit
 from autograder.core.operations import Call

@@ -8,7 +8,7 @@ import torch
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
 from autograder.core.device_probe import BY_NUMBERS, DIFFERS, ELSEWHERE, FOLLOWS, MIXED
-from autograder.core.faults import Raised
+from autograder.core.observation import Raised
 from autograder.core.operations import Build, Call, ProbeDevice
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")

@@ -19,7 +19,7 @@ from autograder.formatting.client import Formatter, PageFormatter
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.course_directory import course_directory, nbgrader_api, nbgrader_settings
 from autograder.reports import pages
-from autograder.sandbox import temporary
+from autograder.sandbox.confine import scratch
 from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY
 from tests.processes import kill, runs, started_by
@@ -248,7 +248,7 @@ def test_a_formatter_that_is_killed_is_replaced(level):
 
 def test_nothing_is_left_of_a_formatter(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(temporary.tempfile, "tempdir", None)
+    monkeypatch.setattr(scratch.tempfile, "tempdir", None)
     with Formatter(PageLimits(), "best", trust_submissions=False) as formatter:
         _, (process,) = started_by(formatter.start)
         assert "<em>a</em>" in PageFormatter(formatter).markdown("*a*")

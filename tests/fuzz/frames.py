@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from autograder.catalogue.transcript import LazyTranscript, Trace
 from autograder.core import comparison as compare
 from autograder.core.arguments import Arguments
-from autograder.core.faults import StudentFault
+from autograder.core.observation import StudentFault
 from autograder.core.operations import Build, Call, NamedParameters, ProbeDevice
 from autograder.course.notebook import CodeCell
 from autograder.graders.backend import Event, Recording

@@ -12,7 +12,7 @@ import torch
 
 from autograder.core.arguments import Arguments
 from autograder.core.comparison import Expected, Mismatch, assert_close, describe
-from autograder.core.faults import Unusable
+from autograder.core.observation import Unusable
 from autograder.core.operations import Build, Call, NamedParameters
 from autograder.core.packing import Tensors, round_trip
 from autograder.graders.budget import MAX_RESPONSE_BYTES, ResponseBudget

@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from autograder.core.arguments import Arguments
-from autograder.core.faults import Raised
+from autograder.core.observation import Raised
 from autograder.core.operations import Call
 from autograder.course.notebook import CodeCell
 from autograder.course.settings import load
 from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.sandbox.fork_server import ForkServer
-from autograder.sandbox.launch import launch
+from autograder.sandbox.isolation import launch
 from tests import CHECK, REPOSITORY
 
 WARMS_UP = f"""

@@ -18,8 +18,8 @@ from autograder.graders.collection import collect
 from autograder.graders.proxy import StudentProxy
 from autograder.grading.examiner import candidate_bench
 from autograder.grading.messages import without_folders
+from autograder.student_check.examples import decode_value
 from autograder.student_check.unit_data import EXAMPLES, MISTAKES, STEPS, data_file
-from autograder.student_check.written_values import decode_value
 from tests import RELEASE, REPOSITORY, released_data
 
 UNIT = "self_attention"

@@ -5,7 +5,7 @@ import torch
 
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
-from autograder.core.faults import StudentFault
+from autograder.core.observation import StudentFault
 from autograder.core.operations import Call
 from autograder.graders.backend import Recording
 

@@ -7,8 +7,8 @@ import torch
 
 from autograder.core.arguments import Arguments
 from autograder.core.operations import Call, KindOf
-from autograder.graders import transcript_cache
-from autograder.graders.transcript_cache import TranscriptCache
+from autograder.graders import backend
+from autograder.graders.backend import TranscriptCache
 from autograder.sandbox.client import Response, TimedOut
 from autograder.sandbox.worker.protocol import Frame
 from tests.typed import solved
@@ -43,11 +43,11 @@ def before():
 def look():
     """Asks a second thing where the first answer is `more`; counts how often it looks."""
 
-    def look(backend):
+    def look(code):
         look.times += 1
-        found = [backend.ask(KindOf("first"))]
+        found = [code.ask(KindOf("first"))]
         if found[0] == "more":
-            found.append(backend.ask(KindOf("second")))
+            found.append(code.ask(KindOf("second")))
         return found
 
     look.times = 0
@@ -97,11 +97,11 @@ def test_trouble_comes_to_whoever_asks_and_is_not_kept(before, look):
 
 
 def test_after_trouble_that_was_caught_it_goes_on(before):
-    def look(backend):
+    def look(code):
         try:
-            return [backend.ask(KindOf("first"))]
+            return [code.ask(KindOf("first"))]
         except TimedOut:
-            return [backend.ask(KindOf("second"))]
+            return [code.ask(KindOf("second"))]
 
     for _ in range(2):
         assert found(before, look, TimedOut(), "late") == (["late"], ["first", "second"])
@@ -111,9 +111,9 @@ def test_after_trouble_that_was_caught_it_goes_on(before):
 def test_what_asks_by_chance_goes_on_as_if_nothing_were_known(before):
     numbers = itertools.count()
 
-    def look(backend):
-        first = backend.ask(KindOf("first"))
-        return [first, backend.ask(Call("f", Arguments((torch.tensor(next(numbers)),))))]
+    def look(code):
+        first = code.ask(KindOf("first"))
+        return [first, code.ask(Call("f", Arguments((torch.tensor(next(numbers)),))))]
 
     assert found_of_calls(before, look, "m", "y") == ["m", "y"]
     assert found_of_calls(before, look, "m", "z", "other") == ["m", "other"]  # `z` is to what the first look asked
@@ -128,19 +128,19 @@ def found_of_calls(before, look, *answers):
 
 
 def test_memory_does_not_grow_with_a_class(before, look):
-    for number in range(3 * transcript_cache.MAX_RESULTS):
+    for number in range(3 * backend.MAX_RESULTS):
         found(before, look, f"answer {number}")
     looked = look.times
     found(before, look, "answer 0")
     assert look.times == looked
-    found(before, look, f"answer {3 * transcript_cache.MAX_RESULTS - 1}")
+    found(before, look, f"answer {3 * backend.MAX_RESULTS - 1}")
     assert look.times == looked + 1
 
 
 def test_nor_with_how_large_answers_are(before, look, monkeypatch):
     """Results may hold tensors of answers, so a large result is not cached, and all results together are bounded."""
-    monkeypatch.setattr(transcript_cache, "MAX_BYTES", 100)
-    monkeypatch.setattr(transcript_cache, "MAX_BYTES_OF_ALL", 150)
+    monkeypatch.setattr(backend, "MAX_BYTES", 100)
+    monkeypatch.setattr(backend, "MAX_BYTES_OF_ALL", 150)
     for answer, times in [("long" * 30, 1), ("long" * 30, 2), ("a", 3), ("a", 3), ("b" * 60, 4), ("b" * 60, 4)]:
         found(before, look, answer, what=answer)
         assert look.times == times

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograder import catalogue, course
-from autograder.core.faults import CELL_PREFIX
+from autograder.core.observation import CELL_PREFIX
 from autograder.core.operations import unpacked
 from autograder.course.cells import filled_in
 from autograder.graders.collection import collect
@@ -19,8 +19,8 @@ from autograder.pool.requests import GradeNotebook
 from autograder.report import Conditions
 from autograder.reports import graded_notebook
 from autograder.sandbox.worker import protocol
+from autograder.student_check.examples import decode_value
 from autograder.student_check.unit_data import STEPS
-from autograder.student_check.written_values import decode_value
 from tests import REPOSITORY, released_data
 from tests.typed import alone
 

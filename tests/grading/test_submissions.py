@@ -5,7 +5,7 @@ import json
 import pytest
 
 from autograder import catalogue, course
-from autograder.core.faults import Raised
+from autograder.core.observation import Raised
 from autograder.course.cells import filled_in
 from autograder.course.notebook_file import read_at
 from autograder.graders.backend import Recording

@@ -34,7 +34,7 @@ from autograder.sandbox import client, isolation
 from autograder.sandbox.client import Crashed, TimedOut, Worker
 from autograder.sandbox.confine import scratch
 from autograder.sandbox.fork_server import ForkServer
-from autograder.sandbox.launch import launch
+from autograder.sandbox.isolation import launch
 from autograder.sandbox.worker import protocol
 from tests import CHECK, REPOSITORY, sampling
 from tests.typed import solved
@@ -664,7 +664,7 @@ def test_the_kernel_keeps_files_to_their_limits(fills, level, fork_server):
 
 WITHOUT_NAMESPACES = """
 import sys
-from autograder.sandbox.launch import launch
+from autograder.sandbox.isolation import launch
 from autograder.sandbox.client import Crashed
 from autograder.sandbox.fork_server import ForkServer
 from autograder.course.settings import load

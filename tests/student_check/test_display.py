@@ -12,8 +12,7 @@ from jupyter_client.manager import start_new_kernel
 from autograder import catalogue, course
 from autograder.graders.collection import collect
 from autograder.grading import public_examples
-from autograder.student_check.account import Account, Line, account, as_text
-from autograder.student_check.account_html import account_page
+from autograder.student_check.account import Account, Line, account, account_page, as_text
 from autograder.student_check.run_examples import ExampleResult, Outcome, run_examples
 from tests import RELEASE
 from tests.student_check.test_student_check import Notebook

@@ -18,8 +18,7 @@ import torch
 from autograder import catalogue
 from autograder.build.release_files import zipped_modules
 from autograder.student_check.check import StudentCheck
-from autograder.student_check.repair_process import COMPLETE
-from autograder.student_check.repair_request import describe_repairs
+from autograder.student_check.repair import COMPLETE, describe_repairs
 from autograder.student_check.unit_data import SHOW_REPAIR, data_file, data_of, read_unit
 from tests import RELEASE
 from tests.grading.test_repair import REPAIRED

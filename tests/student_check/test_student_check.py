@@ -22,7 +22,7 @@ from autograder.core.comparison import Mismatch
 from autograder.core.run_trace import Run
 from autograder.graders.collection import collect
 from autograder.grading import public_examples, reference_trace
-from autograder.grading.release_misconceptions import MOST_SENTENCES
+from autograder.grading.release_data import MOST_SENTENCES
 from autograder.grading.trace_cases import trace_cases
 from autograder.student_check.fault_location import fault_message, read_cases, read_trace
 from autograder.student_check.mistake_signatures import CommonMistakes, matching_mistakes, signature_of

@@ -8,7 +8,7 @@ import torch
 
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
-from autograder.core.faults import CELL_PREFIX
+from autograder.core.observation import CELL_PREFIX
 from autograder.core.operations import TraceRun
 from autograder.core.packing import ProtocolError
 from autograder.core.run_trace import MAX_MADE, Run, RunTracer, TracedTensor, pack_run, trace_run

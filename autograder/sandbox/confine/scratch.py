@@ -1,20 +1,26 @@
-"""Scratch folders, one for each worker: make one, keep it within its limits, and delete it with all its content.
+"""Scratch folders of workers, within their limits, and temporary folders of the processes that start them.
 
 If the kernel allows it, all scratch folders lie in a file system in memory whose size is the limit. Root can mount such
 a file system, and so can an ordinary user if the kernel grants user namespaces. Its mount namespace belongs to the fork
 server: no other process sees the files, and they are gone when the fork server ends. If the kernel does not allow it,
 the fork server counts the files.
+
+If a process is killed and leaves its temporary folder behind, a later run recognizes that, and removes the folder. The
+process holds a lock on a file in its folder. The system releases the lock when the process ends in any way.
 """
 
 import contextlib
+import fcntl
 import os
+import re
 import secrets
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -82,11 +88,6 @@ def _keep_mounts_here() -> None:
     call_kernel("mount", b"none", b"/", None, _RECURSIVE | _PRIVATE, None)
 
 
-def make(folder: str) -> str:
-    """Make a new scratch folder in the given folder, and return its path."""
-    return tempfile.mkdtemp(prefix="submission-", dir=folder)
-
-
 def find_excess(folder: str, worker: int, most_bytes: int) -> Excess:
     """Return the limit that a worker's files exceed; files that are deleted but still open count as well.
 
@@ -102,7 +103,7 @@ def find_excess(folder: str, worker: int, most_bytes: int) -> Excess:
     return "files"
 
 
-@contextlib.contextmanager
+@contextmanager
 def _stopped(worker: int) -> Iterator[None]:
     """Stop a child process during the block. A child that has ended can still be waited for afterwards."""
     os.kill(worker, signal.SIGSTOP)
@@ -153,3 +154,73 @@ def _delete_files(folder: Path) -> list[Path]:
         if not entry.is_dir(follow_symlinks=False):
             Path(entry.path).unlink()
     return folders
+
+
+_LOCK = ".owner"
+_OURS = re.compile(r"(?:autograder|bait|build)-[a-z0-9_]{8}")
+_ATTEMPTS = 10
+
+_locks: dict[Path, int] = {}
+"""For each temporary folder of this process, the descriptor of its lock file."""
+
+
+def make_temporary(prefix: str) -> Path:
+    """Make a temporary folder, which this process has until it ends or calls `remove_temporary`; raises OSError."""
+    for _ in range(_ATTEMPTS):
+        folder = Path(tempfile.mkdtemp(prefix=prefix))
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (folder / _LOCK).lstat()
+        except (BlockingIOError, FileNotFoundError):  # another run took it for abandoned, and removes it
+            os.close(lock)
+            continue
+        _locks[folder] = lock
+        return folder
+    raise OSError("no temporary folder could be kept")
+
+
+def remove_temporary(folder: Path) -> None:
+    """Remove a temporary folder of this process with all its content, unless it is removed already; raises OSError."""
+    lock = _locks.pop(folder, None)
+    if lock is not None:
+        try:
+            wipe(str(folder))
+        finally:
+            os.close(lock)
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """Make an empty folder within a new temporary folder, and remove both at the end of the block."""
+    folder = make_temporary(prefix)
+    try:
+        inner = folder / "held"
+        inner.mkdir()
+        yield inner
+    finally:
+        remove_temporary(folder)
+
+
+def clear_abandoned() -> None:
+    """Remove the temporary folders that earlier runs of this user left behind, and nothing of other users."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(tempfile.gettempdir()):
+            if _OURS.fullmatch(entry.name):
+                with contextlib.suppress(OSError):
+                    _clear(Path(entry.path))
+
+
+def _clear(folder: Path) -> None:
+    """Remove a temporary folder of this user; raises OSError if a process holds its lock, or if it has no lock file."""
+    if _is_own(folder.lstat(), stat.S_ISDIR) and _is_own((folder / _LOCK).lstat(), stat.S_ISREG):
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            wipe(str(folder))
+        finally:
+            os.close(lock)
+
+
+def _is_own(status: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
+    return status.st_uid == os.geteuid() and is_kind(status.st_mode)

@@ -1,4 +1,4 @@
-"""Find a cell's magic, the names it uses, and the Python version it needs, from its text and without running it."""
+"""Find a cell's magic, the names it uses, and whether it needs Python 3.12, from its text and without running it."""
 
 import ast
 import dis
@@ -21,13 +21,8 @@ _ANY_NAME = {"globals", "locals", "vars", "dir", "exec", "eval", "get_ipython", 
 """Names with which code can reach any global name."""
 _READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_CLASSDEREF"}
 
-Version = tuple[int, int]
 _FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_F_STRINGS, _TYPES, _DEFAULTS, _TEMPLATES = (3, 12), (3, 12), (3, 13), (3, 14)
 _STRING = re.compile(r"(?<!\w)([A-Za-z]{0,2})('''|\"{3}|'|\")")
-_GENERIC = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def|class|type)[ \t]+\w+(?=\[)", re.M)
-_TYPE = re.compile(r"^([ \t]*)type[ \t]+(\w+[ \t]*=)", re.M)
-_EXCEPT = re.compile(r"^([ \t]*except\*?)[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+)+)[ \t]*:", re.M)
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -102,33 +97,27 @@ def _used_names(source: str, as_python: Callable[[str], str]) -> set[str]:
     return names
 
 
-def version_needed(source: str) -> Version | None:
-    """Return the newer version of Python in which a cell would compile; None if no newer syntax is its only fault.
+def needs_python_3_12(source: str) -> bool:
+    """Return whether a cell fails to compile only because of f-strings that Python understands from 3.12 on.
 
-    source: a cell that does not compile in the running version. Its newer syntax is rewritten in a form that all
-    versions have. If the cell then compiles, nothing else was wrong with it. Example: `f"{row["x"]}"` compiles from
-    Python 3.12 on; rewritten as `""` it compiles in every version.
+    source: a cell that does not compile in the running version. Example: `f"{row["x"]}"` compiles from Python 3.12 on;
+    rewritten as `""` it compiles in every version. If the rewritten cell compiles, nothing else was wrong with it.
     """
     try:
-        rewriting = _Rewriting(source)
-        text = rewriting.generics(rewriting.strings())
-        needed = max(rewriting.versions, default=(0, 0))
-        return needed if needed > sys.version_info[:2] and compiles(text) else None
+        return sys.version_info < (3, 12) and compiles(_Rewriting(source).strings())
     except (ValueError, IndexError, RecursionError):
-        return None
+        return False
 
 
 class _Rewriting:
-    """Rewrites a cell as code that every version of Python understands. Raises ValueError if it is not Python."""
+    """Rewrites a cell without f-strings, so that any version can compile it. Raises ValueError if it is not Python."""
 
     def __init__(self, source: str) -> None:
         self._source = source
         self._at = 0
-        self.versions: set[Version] = set()
-        """Python versions that introduced the rewritten syntax."""
 
     def strings(self, closing: str = "") -> str:
-        """Return the code from the current position on, with empty strings instead of its f-strings and t-strings.
+        """Return the code from the current position on, with empty strings instead of its f-strings.
 
         closing: stop at any of these characters if no bracket is open; by default at the end of the cell.
         """
@@ -160,7 +149,7 @@ class _Rewriting:
     def _string(self, string: re.Match[str]) -> str:
         prefix, quotes = string[1].lower(), string[2]
         begins, self._at = self._at, string.end()
-        is_formatted = not {"f", "t"}.isdisjoint(prefix)
+        is_formatted = "f" in prefix
         while not self._source.startswith(quotes, self._at):
             character = self._source[self._at]
             if is_formatted and character in "{}":
@@ -173,10 +162,7 @@ class _Rewriting:
             else:
                 self._at += 2 if character == "\\" else 1
         self._at += len(quotes)
-        if not is_formatted:
-            return self._source[begins : self._at]
-        self.versions.add(_TEMPLATES if "t" in prefix else _F_STRINGS)
-        return '""'
+        return '""' if is_formatted else self._source[begins : self._at]
 
     def _field(self) -> None:
         """Skip a field of an f-string, such as `{value!r:>{width}}`; raises ValueError if its values are not Python."""
@@ -205,15 +191,3 @@ class _Rewriting:
         if self._source[self._at] != "}":
             raise ValueError
         self._at += 1
-
-    def generics(self, text: str) -> str:
-        """Remove type parameters and `type` statements, and put brackets around the exceptions of an `except`."""
-        while generic := _GENERIC.search(text):
-            parameters = _Rewriting(text[generic.end() + 1 :])
-            inside = parameters.strings("]")
-            self.versions.add(_DEFAULTS if "=" in inside else _TYPES)
-            text = text[: generic.end()] + text[generic.end() + len(text[generic.end() + 1 :][: parameters._at]) + 2 :]
-        text, types = _TYPE.subn(r"\1\2", text)
-        text, excepts = _EXCEPT.subn(r"\1 (\2):", text)
-        self.versions |= ({_TYPES} if types else set()) | ({_TEMPLATES} if excepts else set())
-        return text

@@ -24,8 +24,8 @@ from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 
 from ...core.counterexample import PackedFunction, unpacked_function
-from ...core.faults import CELL_PREFIX, Raised, raised
-from .cell_source import DEBUGGERS, RUNNING, WRITING, DeferredCells, compiles, version_needed
+from ...core.observation import CELL_PREFIX, Raised, raised
+from .cell_source import DEBUGGERS, RUNNING, WRITING, DeferredCells, compiles, needs_python_3_12
 from .global_state import FreshState, Nowhere, forget_absent_devices
 
 _ABSENT = object()
@@ -347,10 +347,9 @@ class Notebook:
 
     def _fault(self, error: BaseException, source: str) -> Raised:
         fault = raised(error)
-        needed = version_needed(self._as_python(source)) if isinstance(error, SyntaxError) else None
-        if needed is None:
+        if not isinstance(error, SyntaxError) or not needs_python_3_12(self._as_python(source)):
             return fault
-        needs = f"Its syntax needs Python {needed[0]}.{needed[1]}, and grading runs Python {_VERSION}"
+        needs = f"Its syntax needs Python 3.12, and grading runs Python {_VERSION}"
         return Raised(fault.type_name, f"{fault.message}. {needs}", fault.place, fault.kinds)
 
     def _as_python(self, source: str) -> str:

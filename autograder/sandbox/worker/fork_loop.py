@@ -16,6 +16,7 @@ import signal
 import site
 import socket
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Sequence
@@ -197,7 +198,7 @@ class _Workers:
         if self._plots is not None and not job.is_first:
             prepare_for_many(self._plots, self._notebook, cuda=terms.cuda)
             self._plots = None
-        folder = scratch.make(terms.scratch)
+        folder = tempfile.mkdtemp(prefix="submission-", dir=terms.scratch)
         fork_server = os.getpid()
         pid = os.fork()
         if pid:

@@ -14,12 +14,11 @@ import torch
 from ...core import library_calls
 from ...core.bench import Bench
 from ...core.edit_trials import unpacked
-from ...core.faults import Missing, Raised, StudentFault, raised
-from ...core.observation import Observation
+from ...core.observation import Missing, Observation, Raised, StudentFault, raised
 from ...core.packing import ProtocolError, Tensors, pack
 from ..confine import process
-from ..confine.confinement import Confinement
-from . import attempts, global_state, protocol
+from ..confine.confinement import Bait, Confinement, attempt_all
+from . import global_state, protocol
 from .cells import Notebook
 from .protocol import Job
 
@@ -128,7 +127,7 @@ class Service:
                 case "changes":
                     return {"changes": self._notebook.snapshots.changes(header["exercise"])[:_MOST_CHANGES]}, {}
                 case "attempts":
-                    return attempts.attempt_all(attempts.Bait(**header["bait"])), {}
+                    return attempt_all(Bait(**header["bait"])), {}
             return self._carry_out(header, tensors)
         except StudentFault as fault:
             return {"fault": _fault(fault)}, {}

@@ -10,16 +10,16 @@ import pytest
 
 from autograder.course.settings import Isolation, Settings, load
 from autograder.pool.grading_pool import GradingProcess
-from autograder.sandbox import temporary
+from autograder.sandbox.confine import scratch
 from autograder.sandbox.fork_server import ForkServer
-from autograder.sandbox.launch import launch
+from autograder.sandbox.isolation import launch
 from tests import CHECK, REPOSITORY
 from tests.processes import below, runs, wait_until
 
 MAKES = """
 import sys, time
-from autograder.sandbox import temporary
-print(temporary.make(sys.argv[1]), flush=True)
+from autograder.sandbox.confine import scratch
+print(scratch.make_temporary(sys.argv[1]), flush=True)
 time.sleep(1000)
 """
 
@@ -41,19 +41,19 @@ def maker(prefix):
 
 
 def test_a_folder_that_another_run_takes_for_nobodys_is_made_anew(place, monkeypatch):
-    lock, made = temporary.fcntl.flock, []
+    lock, made = scratch.fcntl.flock, []
 
     def locks_too_late(descriptor, how):
-        monkeypatch.setattr(temporary.fcntl, "flock", lock)
+        monkeypatch.setattr(scratch.fcntl, "flock", lock)
         made.extend(place.iterdir())
-        temporary.clear()
+        scratch.clear_abandoned()
         lock(descriptor, how)
 
-    monkeypatch.setattr(temporary.fcntl, "flock", locks_too_late)
-    folder = temporary.make("build-")
+    monkeypatch.setattr(scratch.fcntl, "flock", locks_too_late)
+    folder = scratch.make_temporary("build-")
     assert folder.exists()
     assert made != [folder]
-    temporary.remove(folder)
+    scratch.remove_temporary(folder)
 
 
 def test_what_a_killed_run_left_is_removed_and_what_a_live_one_has_is_not(place):
@@ -62,15 +62,15 @@ def test_what_a_killed_run_left_is_removed_and_what_a_live_one_has_is_not(place)
         (live_folder,) = place.glob("autograder-*")
         (dead_folder / "deep").mkdir()
         (dead_folder / "deep" / "file").write_text("left")
-        temporary.clear()
+        scratch.clear_abandoned()
         assert dead_folder.exists()
         dead.kill()
         dead.wait()
-        temporary.clear()
+        scratch.clear_abandoned()
         assert not dead_folder.exists()
         assert live_folder.exists()
         live.kill()
-    temporary.clear()
+    scratch.clear_abandoned()
     assert not list(place.iterdir())
 
 
@@ -97,7 +97,7 @@ def test_what_others_put_there_stays(place):
         (other / ".owner").write_text("")
         os.chown(other, 54321, 54321)
         before = sorted(place.rglob("*"))
-    temporary.clear()
+    scratch.clear_abandoned()
     assert sorted(place.rglob("*")) == before
 
 
