@@ -103,6 +103,7 @@ lint: .venv/ready-test-$(TORCH)
 .venv/ready-test-$(TORCH): .venv/ready-$(TORCH)
 	@echo "Installing what only the tests need."
 	@$(BIN)/pip install -qq -e '.[test]'
+	@$(BIN)/npm install --loglevel=error --prefix .venv --global configurable-http-proxy@5.3.0 >/dev/null
 	@touch $@
 
 .venv/ready-site-$(TORCH): .venv/ready-$(TORCH)

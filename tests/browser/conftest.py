@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Error, Page, expect
 
 from tests import REPOSITORY, forked_command
 
@@ -49,16 +49,27 @@ def new_page(lab, browser):
 
 
 def pages(lab: Lab, browser: Browser) -> Callable[[str], AbstractContextManager[Page]]:
-    """Opens pages which have to work without an error, and without anything from another machine."""
-    signed_in = browser.new_context(base_url=lab.address, viewport={"width": 1280, "height": 900})
-    signed_in.set_default_timeout(MINUTES)
+    """Opens pages of a JupyterLab, checked as those of `checked_pages`."""
+    signed_in = new_context(browser, lab.address)
     signed_in.request.get("lab", params={"token": lab.token})
+    return checked_pages(signed_in, lab.address)
+
+
+def new_context(browser: Browser, address: str) -> BrowserContext:
+    """Return a context whose pages have addresses below this one."""
+    context = browser.new_context(base_url=address, viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(MINUTES)
+    return context
+
+
+def checked_pages(context: BrowserContext, address: str) -> Callable[[str], AbstractContextManager[Page]]:
+    """Opens pages which have to work without an error, and without anything from elsewhere than this address."""
 
     @contextmanager
     def new_page(picture: str) -> Iterator[Page]:
-        page = signed_in.new_page()
+        page = context.new_page()
         wrong = []
-        own = (lab.address, "data:", "blob:", "file:")
+        own = (address, "data:", "blob:", "file:")
         page.on("request", lambda request: None if request.url.startswith(own) else wrong.append(request.url))
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda said: wrong.append(said.text) if "Content Security Policy" in said.text else None)

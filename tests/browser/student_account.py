@@ -7,9 +7,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from .file_system import confined
+
 EXCHANGE = "/srv/nbgrader/exchange"
-_ETC = ("passwd", "group", "hosts", "nsswitch.conf", "ld.so.cache", "localtime", "alternatives", "fonts")
-_LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 
 
 @dataclass(frozen=True)
@@ -27,22 +27,9 @@ class StudentAccount:
     def command(self, *command: str) -> list[str]:
         """The line that runs one of the environment's programs as this student, with home as the working folder."""
         home = f"/home/{self.name}"
-        there = {
-            **{f"/etc/{name}": Path("/etc", name) for name in _ETC},
-            **{folder: Path(folder) for folder in dict.fromkeys(("/usr", sys.prefix, sys.base_prefix))},
-            "/etc/jupyter/nbgrader_config.py": self.home.with_name("nbgrader_config.py"),
-        }
-        parents = {parent for place in (*there, home, EXCHANGE) for parent in Path(place).parents}
-        line = ["bwrap", "--unshare-pid", "--die-with-parent", "--clearenv"]
-        for parent in sorted(parents, key=lambda one: len(one.parts)):
-            line += ["--perms", "0755", "--dir", str(parent)]
-        line += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"]
-        for place, origin in there.items():
-            line += ["--ro-bind-try", str(origin), place]
-        for link, target in _LINKS.items():
-            line += ["--symlink", target, f"/{link}"]
-        line += ["--bind", str(self.home), home, "--bind", str(self.exchange), EXCHANGE, "--chdir", home]
-        for name, value in {"HOME": home, "PATH": f"{sys.prefix}/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}.items():
+        settings = {"/etc/jupyter/nbgrader_config.py": self.home.with_name("nbgrader_config.py")}
+        line = [*confined(settings, {home: self.home, EXCHANGE: self.exchange}), "--chdir", home]
+        for name, value in {"HOME": home, "PATH": f"{sys.prefix}/bin:/usr/bin:/bin"}.items():
             line += ["--setenv", name, value]
         if os.geteuid() == 0:
             line += ["setpriv", f"--reuid={self.name}", "--regid=nogroup", "--clear-groups", "--no-new-privs"]

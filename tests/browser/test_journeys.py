@@ -18,6 +18,20 @@ from tests.recorded_class import opened_gradebook
 from .conftest import SCREENSHOTS, UNIT, pages, press, row
 from .servers import Lab, opened, opened_by
 from .student_account import StudentAccount, student_account
+from .student_steps import (
+    MISTAKE,
+    PASSES,
+    RIGHT,
+    WRONG,
+    answer,
+    answer_cell,
+    choose,
+    fetch,
+    open_feedback,
+    open_notebook,
+    submit,
+    write,
+)
 
 OTHER = "dot_product_attention"
 BY_MAIL = ("amara", "chiara", "dmitri", "elif", "jonas", "liam", "olu")
@@ -25,9 +39,6 @@ ABSENT = "noor"
 MODEL = "One point each for:"
 COMMENT = "Say also what a gradient near 0 does to learning."
 WRITTEN = "The variance of a dot product grows with d_k, so softmax would saturate."
-WRONG = "def scaled_softmax(scores, d_k):\n    weights = scores / d_k\n    return torch.softmax(weights, dim=-1)"
-RIGHT = WRONG.replace("/ d_k", "/ d_k**0.5")
-MISTAKE = "The scores are divided by d_k; divide by its square root"
 
 
 @dataclass(frozen=True)
@@ -88,11 +99,6 @@ def test_a_unit_goes_out_and_comes_back(instructor, student, account, autograder
     instructor_exports(instructor, account, autograder)
 
 
-def choose(page, menu, item):
-    page.get_by_role("menuitem", name=menu, exact=True).click()
-    page.get_by_role("menuitem", name=item, exact=True).click()
-
-
 def instructor_releases(instructor):
     page = instructor.page
     page.goto("lab")
@@ -109,43 +115,18 @@ def student_fetches(student):
     page = student.page
     page.goto("lab")
     page.get_by_role("button", name="No", exact=True).click()  # JupyterLab asks whether it may bring news
-    choose(page, "Nbgrader", "Assignment List")
-    page.get_by_role("button", name="Fetch").click()
-    expect(page.get_by_role("button", name="Submit")).to_be_visible()
+    fetch(page)
     kit = REPOSITORY / "release" / UNIT
     assert {file.name for file in (student.lab.folder / UNIT).iterdir()} == {file.name for file in kit.iterdir()}
 
 
-def cell(page, text):
-    """The notebook's code cell with this text."""
-    return page.locator(".jp-CodeCell").filter(has_text=text)
-
-
-def write(page, into, text):
-    """Replace a cell's text, and run it."""
-    into.get_by_role("textbox").click()
-    page.keyboard.press("Control+A")
-    page.keyboard.insert_text(text)
-    page.keyboard.press("Shift+Enter")
-
-
 def student_answers(student):
     page = student.page
-    for name in (UNIT, f"{UNIT}.ipynb"):
-        page.get_by_role("listitem", name=re.compile(rf"Name: {name}( |$)")).dblclick()
-    expect(page.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible()
-    choose(page, "Run", "Run All Cells")
-    check = cell(page, 'check("scaled_softmax")')
-    expect(check).to_contain_text("not written yet")
-    answer = cell(page, "def scaled_softmax(")
-    write(page, answer, WRONG)
-    page.keyboard.press("Shift+Enter")
-    expect(check).to_contain_text(MISTAKE)
-    answer.scroll_into_view_if_needed()
+    open_notebook(page)
+    answer(page, WRONG, MISTAKE)
+    answer_cell(page).scroll_into_view_if_needed()
     student.picture("a_mistake_is_named")
-    write(page, answer, RIGHT)
-    page.keyboard.press("Shift+Enter")
-    expect(check).to_contain_text("scaled_softmax passes on the public examples: ")
+    answer(page, RIGHT, PASSES)
     question = page.locator(".jp-MarkdownCell").filter(has_text="YOUR ANSWER HERE").last
     question.dblclick()
     write(page, question, WRITTEN)
@@ -159,12 +140,7 @@ def student_hands_in(student):
     expect(dialog).to_contain_text('check("SelfAttention_v2")')
     expect(dialog).not_to_contain_text('check("scaled_softmax")')
     dialog.get_by_role("button").last.click()
-    # While the server writes the file, it is empty: who submits then submits nothing.
-    with page.expect_response(lambda answer: answer.request.method == "PUT" and "/api/contents/" in answer.url):
-        page.keyboard.press("Control+S")
-    page.get_by_role("tab", name="Assignments").click()
-    page.get_by_role("button", name="Submit").click()
-    expect(page.get_by_role("button", name="Fetch Feedback")).to_be_visible()
+    submit(page)
 
 
 def instructor_collects_and_grades(instructor, account, autograder):
@@ -214,11 +190,7 @@ def instructor_gives_it_back(instructor):
 
 
 def student_reads_the_feedback(student):
-    page = student.page
-    page.get_by_role("button", name="Fetch Feedback").click()
-    page.get_by_text("(view feedback)").click()
-    page.get_by_role("listitem", name=re.compile(r"Name: \S+\.html( |$)")).dblclick()
-    feedback = page.frame_locator("iframe")
+    feedback = open_feedback(student.page)
     expect(feedback.get_by_role("row", name="right scaled_softmax 4 of 4")).to_be_visible()
     expect(feedback.locator("body")).to_contain_text("self_attention: 6.5 of 39 points")
     expect(feedback.locator("body")).to_contain_text(COMMENT)
