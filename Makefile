@@ -10,6 +10,7 @@
 # make pictures takes the pictures of the pages in docs/ again, from what the browser tests go through
 # make constraints sets up .venv/ again with the newest releases that pyproject.toml allows, and pins these releases in
 #             constraints.txt, which all other targets follow; PYTHON must be the oldest one that pyproject.toml allows
+# make address writes the project's address on GitHub, REPOSITORY=OWNER/NAME, into README.md and autograder.toml
 # make lab    sets up .venv/ and opens the course in JupyterLab with nbgrader's formgrader, assignment list and validate
 #
 # TORCH=cuda  installs the CUDA build of torch (gigabytes) instead of the CPU build
@@ -47,7 +48,7 @@ SEARCHED := catalogue/test_mutation_report.py student_check/test_student_check.p
 QUICK := solutions catalogue/test_edits.py core/test_comparison.py core/test_device_probe.py graders/test_graders.py project/test_layers.py tracing/test_fault_search.py \
 	project/test_prose.py
 
-.PHONY: demo build test suite check constraints lab lint bench search pictures site clean
+.PHONY: demo build test suite check constraints address lab lint bench search pictures site clean
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -137,6 +138,12 @@ search: .venv/ready-test-$(TORCH)
 site: .venv/ready-site-$(TORCH)
 	@rm -rf site
 	@$(BIN)/python docs/_ext/pages.py
+
+address:
+	@echo "$(REPOSITORY)" | grep -Eqx '[A-Za-z0-9-]+/[A-Za-z0-9._-]+' || { echo "make address REPOSITORY=OWNER/NAME"; exit 1; }
+	@sed -i -E 's|(colab\.[^/]*/github)/[^/]*/[^/]*|\1/$(REPOSITORY)|' README.md
+	@sed -i 's|^files_at = "[^"]*"|files_at = "https://raw.githubusercontent.com/$(REPOSITORY)/main/release"|' autograder.toml
+	@echo "Now run autograder build, and commit README.md, autograder.toml, source/ and release/."
 
 pictures: .venv/ready-test-$(TORCH)
 	@rm -rf artifacts/screenshots

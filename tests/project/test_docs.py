@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import typing
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from autograder import __version__, course
 from autograder.cli import app
+from autograder.course.settings import load
 from autograder.report import ExerciseStatus, SubmissionStatus
 from tests import REPOSITORY, forked_command
 
@@ -200,6 +202,27 @@ def test_the_readme_has_the_figures_of_the_reports():
     assert f"all {known:,} known mistakes" in " ".join(README.split())
     assert f"none of {right} alternative solutions" in README
     assert f"takes {float(times_less[1]):.0f} times less CPU time" in README
+
+
+COLAB = r"\[colab\]: https://colab\.research\.google\.com/github/([\w-]+/[\w.-]+)/blob/main/(release)/(\S+)\n"
+
+
+def test_the_link_to_colab_opens_a_released_notebook_that_finds_its_files():
+    repository, folder, notebook = re.search(COLAB, README).groups()
+    assert (REPOSITORY / folder / notebook).is_file()
+    if repository != "OWNER/NAME":  # the placeholder
+        assert load().files_at == f"https://raw.githubusercontent.com/{repository}/main/{folder}"
+
+
+def test_make_address_writes_the_address_wherever_it_is_used(tmp_path):
+    for file in ("Makefile", "README.md", "autograder.toml"):
+        shutil.copy(REPOSITORY / file, tmp_path)
+    for repository in ("another/one", "a-school/attention.kit"):
+        subprocess.run(["make", "address", f"REPOSITORY={repository}"], cwd=tmp_path, check=True)
+    assert re.search(COLAB, (tmp_path / "README.md").read_text())[1] == repository
+    assert load(tmp_path / "autograder.toml").files_at == f"https://raw.githubusercontent.com/{repository}/main/release"
+    refused = subprocess.run(["make", "address", "REPOSITORY=a|b"], cwd=tmp_path, capture_output=True)
+    assert refused.returncode != 0
 
 
 def test_every_benchmark_that_the_pages_name_is_a_module():
