@@ -8,6 +8,9 @@
 #             kind, and keeps the slowest (together an hour)
 # make site  builds the pages in docs/, the notebooks and a reference made from the code as a site, in site/
 # make pictures takes the pictures of the pages in docs/ again, from what the browser tests go through
+# make constraints sets up .venv/ again with the newest releases that pyproject.toml allows, and pins these releases in
+#             constraints.txt, which all other targets follow; PYTHON must be the oldest one that pyproject.toml allows
+# make address writes the project's address on GitHub, REPOSITORY=OWNER/NAME, into README.md and autograder.toml
 # make lab    sets up .venv/ and opens the course in JupyterLab with nbgrader's formgrader, assignment list and validate
 #
 # TORCH=cuda  installs the CUDA build of torch (gigabytes) instead of the CPU build
@@ -21,15 +24,17 @@ LAB ?=
 SECONDS ?= 60
 
 BIN := .venv/bin
+CONSTRAINTS := constraints.txt
+INSTALL = $(BIN)/pip install -qq --constraint $(CONSTRAINTS)
 TORCH_VERSION := $(shell sed -n 's/.*"torch==\([0-9.]*\)".*/\1/p' pyproject.toml)
 ifeq ($(TORCH),cpu)
 # pip's own index first (a site may have the wheel), then PyTorch's, the only one with CPU builds for Linux.
 TORCH_WHEEL := --no-deps "torch==$(TORCH_VERSION)+cpu"
-INSTALL_TORCH := $(BIN)/pip install -qq $(TORCH_WHEEL) 2>/dev/null \
-	|| $(BIN)/pip install -qq $(TORCH_WHEEL) --index-url https://download.pytorch.org/whl/cpu
+INSTALL_TORCH = $(INSTALL) $(TORCH_WHEEL) 2>/dev/null \
+	|| $(INSTALL) $(TORCH_WHEEL) --index-url https://download.pytorch.org/whl/cpu
 else ifeq ($(TORCH),cuda)
 # Uninstalled first: pip would accept an installed CPU build as this version.
-INSTALL_TORCH := $(BIN)/pip uninstall -qq -y torch; $(BIN)/pip install -qq "torch==$(TORCH_VERSION)"
+INSTALL_TORCH = $(BIN)/pip uninstall -qq -y torch; $(INSTALL) "torch==$(TORCH_VERSION)"
 else
 $(error TORCH is "$(TORCH)"; it can be cpu or cuda)
 endif
@@ -43,7 +48,7 @@ SEARCHED := catalogue/test_mutation_report.py student_check/test_student_check.p
 QUICK := solutions catalogue/test_edits.py core/test_comparison.py core/test_device_probe.py graders/test_graders.py project/test_layers.py tracing/test_fault_search.py \
 	project/test_prose.py
 
-.PHONY: demo build test suite check lab lint bench search pictures site clean
+.PHONY: demo build test suite check constraints address lab lint bench search pictures site clean
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -85,7 +90,7 @@ lint: .venv/ready-test-$(TORCH)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-.venv/ready-$(TORCH): pyproject.toml
+.venv/ready-$(TORCH): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or newer is needed: make PYTHON=python3.12"; exit 1; }
 	@command -v bwrap >/dev/null \
@@ -96,20 +101,28 @@ lint: .venv/ready-test-$(TORCH)
 	@echo "Installing torch."
 	@$(INSTALL_TORCH)
 	@echo "Installing pytest, nbgrader and JupyterLab."
-	@$(BIN)/pip install -qq -e .
+	@$(INSTALL) -e .
 	@rm -f .venv/ready-*
 	@touch $@
 
 .venv/ready-test-$(TORCH): .venv/ready-$(TORCH)
 	@echo "Installing what only the tests need."
-	@$(BIN)/pip install -qq -e '.[test]'
+	@$(INSTALL) -e '.[test]'
 	@$(BIN)/npm install --loglevel=error --prefix .venv --global configurable-http-proxy@5.3.0 >/dev/null
 	@touch $@
 
 .venv/ready-site-$(TORCH): .venv/ready-$(TORCH)
 	@echo "Installing what only the site needs."
-	@$(BIN)/pip install -qq -e '.[site]'
+	@$(INSTALL) -e '.[site]'
 	@touch $@
+
+# With the oldest Python, because newer ones can install the same releases. Without "+cpu", both builds of torch fit.
+constraints:
+	@rm -rf .venv
+	@$(MAKE) --no-print-directory CONSTRAINTS=/dev/null .venv/ready-test-$(TORCH)
+	@{ echo "# Written by make constraints with Python $$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')"; \
+		$(BIN)/pip freeze --all --exclude pip --exclude-editable | sed 's/+.*//'; } > constraints.txt
+	@touch .venv/ready-*
 
 bench: build
 	$(BIN)/python -m benchmarks.class_of_100
@@ -126,6 +139,12 @@ search: .venv/ready-test-$(TORCH)
 site: .venv/ready-site-$(TORCH)
 	@rm -rf site
 	@$(BIN)/python docs/_ext/pages.py
+
+address:
+	@echo "$(REPOSITORY)" | grep -Eqx '[A-Za-z0-9-]+/[A-Za-z0-9._-]+' || { echo "make address REPOSITORY=OWNER/NAME"; exit 1; }
+	@sed -i -E 's|(colab\.[^/]*/github)/[^/]*/[^/]*|\1/$(REPOSITORY)|' README.md
+	@sed -i 's|^files_at = "[^"]*"|files_at = "https://raw.githubusercontent.com/$(REPOSITORY)/main/release"|' autograder.toml
+	@echo "Now run autograder build, and commit README.md, autograder.toml, source/ and release/."
 
 pictures: .venv/ready-test-$(TORCH)
 	@rm -rf artifacts/screenshots

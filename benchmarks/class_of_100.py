@@ -19,19 +19,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from autograder.classroom.batch import EACH
 from tests import REPOSITORY
 
-from . import stock_course
+from . import performance, stock_course
 from .cpu_time import of_children
 from .one_batch import STAGES
 
 UNIT = "dot_product_attention"
-FIGURES = REPOSITORY / "docs" / "figures"
 STOCK, IMMEDIATE = "stock nbgrader", "stock, kernels shut down at once"
-OURS, TWO_WORKERS = "autograder grade, one worker", "autograder grade, two workers"
+OURS, TWO_WORKERS = "`autograder grade`, one worker", "`autograder grade`, two workers"
 Submissions = Mapping[str, bytes]
 FEW = {STOCK: 2, IMMEDIATE: 2, OURS: 2 * EACH, TWO_WORKERS: 2 * EACH}
 """Sizes of the smaller batches. With fewer submissions than this, `autograder grade` does not start a second worker;
@@ -54,12 +51,12 @@ def stock(more: str, checks: Mapping[str, Any]) -> Callable[[Submissions], dict[
     return run
 
 
-def ours(submissions: Submissions, workers: int = 1, wanted: str = "time") -> dict[str, Any]:
-    """Return the time or memory that `autograder grade` takes, as `one_batch` prints it."""
+def ours(submissions: Submissions, workers: int = 1) -> dict[str, Any]:
+    """Return the time that `autograder grade` takes, as `one_batch` prints it."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         stock_course.submit(root, UNIT, submissions)
-        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.one_batch", folder, UNIT, str(workers), wanted]
+        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.one_batch", folder, UNIT, str(workers)]
         before, started = of_children(), time.monotonic()
         done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=REPOSITORY)
         told: dict[str, Any] = json.loads(done.stdout)
@@ -99,65 +96,40 @@ def measure(sizes: Mapping[str, int], rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measures, prints a table, and writes the figures and the plot."""
+    """Measure, and record the figures."""
     total, few, rounds = (int(given) for given in (*sys.argv[1:], *("100", "8", "5")[len(sys.argv) - 1 :]))
     sizes = {STOCK: few, IMMEDIATE: few, OURS: total, TWO_WORKERS: total}
-    figures: dict[str, Any] = {"unit": UNIT, "cores": os.cpu_count(), "pipelines": measure(sizes, rounds), "memory": {}}
-    for size in (total, 10 * total):
-        write(figures)
-        held = ours(stock_course.class_of(size, UNIT), os.cpu_count() or 1, "memory")["memory"]
-        figures["memory"][str(size)] = held
-    write(figures)
+    performance.record("class_of_100", {"cores": os.cpu_count(), "pipelines": measure(sizes, rounds)})
 
 
-def write(figures: Mapping[str, Any]) -> None:
-    """Writes the figures as JSON, as a table, and as a plot."""
-    FIGURES.mkdir(exist_ok=True)
-    (FIGURES / "class_of_100.json").write_text(json.dumps(figures, indent=1) + "\n")
-    table = as_markdown(figures)
-    (FIGURES / "class_of_100.md").write_text(table)
-    print(table)
-    names = list(figures["pipelines"])
-    figure = Figure(figsize=(8, 3), layout="constrained")
-    axes = figure.add_subplot()
-    bars = axes.barh(names[::-1], [figures["pipelines"][name]["cpu"] for name in names[::-1]], color="#4c72b0")
-    axes.bar_label(bars, fmt="%.2f s", padding=3)
-    axes.set_xlabel("CPU seconds a submission: marking, gradebook and feedback page")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.margins(x=0.15)
-    figure.savefig(FIGURES / "class_of_100.svg", metadata={"Date": None})
-
-
-def as_markdown(figures: Mapping[str, Any]) -> str:
-    """Return the page of the figures, which docs/performance.md repeats."""
+def tables(figures: Mapping[str, Any]) -> str:
+    """Return a table of the four ways to grade, how two workers compare with one, and a table of stages."""
     pipelines = figures["pipelines"]
-    lines = [
-        "# Figures: a class of 100",
-        "",
-        "| | submissions | CPU s a submission | wall s a submission | CPU s once | less CPU | by round |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     for name, found in pipelines.items():
         less = _in_each_round(pipelines[STOCK], found, "cpu")
-        numbers = f"{found['cpu']:.3f} | {found['wall']:.3f} | {found['once']:.1f}"
-        spread = ", ".join(f"{one:.1f}" for one in less)
-        lines.append(
-            f"| {name} | {found['submissions']} | {numbers} | {statistics.median(less):.1f} times | {spread} |"
-        )
+        numbers = [f"{found['cpu']:.3f}", f"{found['wall']:.3f}", f"{found['once']:.1f}"]
+        ratios = [f"{statistics.median(less):.1f} times", ", ".join(f"{one:.1f}" for one in less)]
+        rows.append([name, found["submissions"], *numbers, *(ratios if name != STOCK else ("", ""))])
+    columns = ["", "submissions", "CPU s a submission", "wall s", "CPU s once", "less CPU", "by round"]
     faster = statistics.median(_in_each_round(pipelines[OURS], pipelines[TWO_WORKERS], "wall"))
     busy = pipelines[OURS]["cpu"] / pipelines[OURS]["wall"]
-    most = figures["cores"] / busy
-    lines += ["", f"Two workers are {faster:.2f} times as fast as one. One worker and the process that writes the"]
-    lines += [f"results together keep {busy:.2f} processors busy. So on a machine with {figures['cores']} processors,"]
-    lines += [f"two workers can be at most {most:.2f} times as fast."]
+    workers = (
+        f"Two workers are {faster:.2f} times as fast as one. One worker and the process that writes the results\n"
+        f"together use {busy:.2f} cores. So on a machine with {figures['cores']} cores, two workers can be at most\n"
+        f"{figures['cores'] / busy:.2f} times as fast."
+    )
     stages = {stage: pipelines[OURS][stage] for stage in STAGES}
-    stages["marking"] = pipelines[OURS]["cpu"] - sum(stages.values())
-    lines += ["", "| stage of `autograder grade` | CPU ms a submission |", "|---|---|"]
-    lines += [f"| {name} | {1000 * seconds:.1f} |" for name, seconds in stages.items()]
-    lines += ["", "| class of | process | resident MB, at most | proportional | private |", "|---|---|---|---|---|"]
-    for size, roles in figures["memory"].items():
-        lines += [f"| {size} | {role} | {' | '.join(f'{most:.0f}' for most in held)} |" for role, held in roles.items()]
-    return "\n".join(lines) + "\n"
+    grading = pipelines[OURS]["cpu"] - sum(stages.values())
+    stages = {"grading: the notebook's cells, hidden tests, sandbox, diagnosis": grading, **stages}
+    of_stages = [[name, f"{1000 * seconds:.1f}"] for name, seconds in stages.items()]
+    return "\n\n".join(
+        [
+            performance.table(columns, rows),
+            workers,
+            performance.table(["stage of `autograder grade`, one worker", "CPU ms a submission"], of_stages),
+        ]
+    )
 
 
 def _in_each_round(one: Mapping[str, Any], other: Mapping[str, Any], kind: str) -> list[float]:

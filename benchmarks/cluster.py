@@ -2,15 +2,14 @@
 
 Marks a class of SIZE (40), a quarter of it right, by turns with two marking processes here and with two Dask workers on
 this machine over TLS. Gradebook and pages are left out; the marking processes are new in each round on both routes, and
-their start counts. Prints CPU and wall seconds, of all processes together.
+their start counts. Records CPU seconds, of all processes together.
 """
 
-import json
 import os
 import statistics
 import sys
 import tempfile
-import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from autograder.course.cells import filled_in
 from autograder.course.settings import HandingIn, load
 from tests.dask_cluster import DaskCluster
 
+from . import performance
 from .cpu_time import of_tree
 
 UNIT = "dot_product_attention"
@@ -43,19 +43,36 @@ def class_of(size: int, root: Path) -> Assignment:
     return assignment(UNIT, root, None, None)
 
 
-def cost(marking: Any, work: Assignment, number: int) -> tuple[float, float]:
-    """CPU and wall seconds. number: of the round, for which workers start new marking processes."""
+def cost(marking: Any, work: Assignment, number: int) -> float:
+    """Return CPU seconds. number: of the round, for which workers start new grading processes."""
     of_round = msgspec.structs.replace(load(), handing_in=HandingIn(str(number)))
-    before, begun = of_tree(os.getpid()), time.perf_counter()
+    before = of_tree(os.getpid())
     with marking(work, work.submissions, device="cpu", settings=of_round, process_count=2) as desks:
         desks.start()
         for _ in desks.graded():
             pass
-        return of_tree(os.getpid()) - before, time.perf_counter() - begun
+        return of_tree(os.getpid()) - before
+
+
+def tables(figures: Mapping[str, Any]) -> str:
+    """Return a table of the two ways to grade."""
+    local, cluster = figures["CPU seconds"]["local"], figures["CPU seconds"]["cluster"]
+    more = [1000 * (one - other) / figures["submissions"] for one, other in zip(cluster, local, strict=True)]
+    rows = [
+        ["two local grading processes", *_numbers(local, 1), ""],
+        ["a Dask cluster of two workers, with TLS", *_numbers(cluster, 1), _numbers(more, 0)[1]],
+    ]
+    columns = ["graded by", "CPU s, median", "by round", "CPU ms more a submission"]
+    return f"{figures['submissions']} submissions:\n\n{performance.table(columns, rows)}"
+
+
+def _numbers(values: list[float], places: int) -> tuple[str, str]:
+    """Return the median, and all values."""
+    return f"{statistics.median(values):.{places}f}", ", ".join(f"{value:.{places}f}" for value in values)
 
 
 def main() -> None:
-    """Prints a JSON object: for each route the rounds' costs and their medians."""
+    """Measure, and record the figures."""
     given = [int(number) for number in sys.argv[1:]]
     size, rounds = [*given, *(40, 3)[len(given) :]]
     with tempfile.TemporaryDirectory() as name:
@@ -66,23 +83,16 @@ def main() -> None:
         cluster = DaskCluster(place / "dask")
         try:
             cluster.workers(2)
-            found: dict[str, list[tuple[float, float]]] = {"here": [], "cluster": []}
+            found: dict[str, list[float]] = {"local": [], "cluster": []}
             with cluster.spoken_to() as address:
                 there = partial(ClusterRun, scheduler=address, say=lambda sentence: None)
                 cost(there, work, -1)  # until both workers are there
                 for number in range(rounds):
-                    found["here"].append(cost(LocalGrading, work, number))
+                    found["local"].append(cost(LocalGrading, work, number))
                     found["cluster"].append(cost(there, work, number))
         finally:
             cluster.close()
-    said = {
-        route: {
-            "cpu": round(statistics.median(cpu for cpu, _ in costs), 1),
-            "cpu and wall of each round": [[round(cpu, 1), round(wall, 1)] for cpu, wall in costs],
-        }
-        for route, costs in found.items()
-    }
-    print(json.dumps(said, indent=1))
+    performance.record("cluster", {"submissions": size, "CPU seconds": found})
 
 
 if __name__ == "__main__":

@@ -10,11 +10,10 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec.structs import replace
-from rich.console import Console
-from rich.table import Table
 
 from autograder import catalogue
 from autograder.course.cells import filled_in
@@ -24,6 +23,7 @@ from autograder.sandbox import isolation
 from autograder.sandbox.confine import confinement, process
 from autograder.sandbox.confine.confinement import Level
 
+from . import performance
 from .cpu_time import of_tree
 
 UNIT = "dot_product_attention"
@@ -56,7 +56,7 @@ def layers(rounds: int) -> dict[str, list[float]]:
     with tempfile.TemporaryDirectory() as scratch:
         steps: dict[str, Callable[[], None]] = {
             "fork alone": lambda: None,
-            "rlimits": lambda: process.limit(limits, cuda=False, counts_threads=False),
+            "limits": lambda: process.limit(limits, cuda=False, counts_threads=False),
             "Landlock": lambda: confinement.restrict_files(readable, scratch),
             "seccomp": lambda: confinement.load_filter(program, os.getpid()),
         }
@@ -78,23 +78,28 @@ def _in_a_fork(step: Callable[[], None]) -> float:
     return used
 
 
+def tables(figures: Mapping[str, Any]) -> str:
+    """Return a table of levels and one of layers."""
+    levels = [
+        [level, f"{ms['all']:.1f}", f"{ms['more']:.1f} ± {ms['error']:.1f}" if "more" in ms else ""]
+        for level, ms in figures["levels"].items()
+    ]
+    of_levels = performance.table(["level", "CPU ms a submission", "more than `none` (± 2 standard errors)"], levels)
+    layers = [[layer, f"{ms:.2f}"] for layer, ms in figures["layers"].items()]
+    return f"{of_levels}\n\n{performance.table(['layer, once a worker', 'CPU ms'], layers)}"
+
+
 def main() -> None:
-    """Prints both tables."""
+    """Measure, and record the figures."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    console = Console()
-    console.print(f"{os.cpu_count()} cores, {UNIT}, {rounds} rounds; milliseconds of CPU time")
     used = levels(rounds)
-    table = Table("level", "a submission: mean", "median", "more than none: mean", "± 2 standard errors")
-    for level in LEVELS:
-        more = [a - b for a, b in zip(used[level], used["none"], strict=True)]
+    of_levels = {level: {"all": 1000 * statistics.mean(seconds)} for level, seconds in used.items()}
+    for level in LEVELS[1:]:
+        more = [1000 * (a - b) for a, b in zip(used[level], used["none"], strict=True)]
         error = 2 * statistics.stdev(more) / len(more) ** 0.5
-        mean, median = statistics.mean(used[level]), statistics.median(used[level])
-        table.add_row(level, *(f"{1000 * value:.1f}" for value in (mean, median, statistics.mean(more), error)))
-    console.print(table)
-    table = Table("layer, once a worker", "mean", "median")
-    for name, values in layers(10 * rounds).items():
-        table.add_row(name, *(f"{1000 * value:.2f}" for value in (statistics.mean(values), statistics.median(values))))
-    console.print(table)
+        of_levels[level] |= {"more": statistics.mean(more), "error": error}
+    of_layers = {layer: 1000 * statistics.mean(seconds) for layer, seconds in layers(10 * rounds).items()}
+    performance.record("isolation", {"levels": of_levels, "layers": of_layers})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 
 _OFTEN_SECONDS = 0.1
-ROLES = ("coordinator", "marker", "warm parent", "worker")
+ROLES = ("coordinator", "grading process", "fork server", "worker")
 
 
 class Watching:

@@ -49,9 +49,9 @@ from .mutants_page import (
     killed_section,
     lines_section,
     reasons,
-    with_section,
 )
 from .mutation_operators import drawn
+from .performance import with_section
 
 PAGE = REPOSITORY / "docs" / "matrix.md"
 FOR_LINES = 3

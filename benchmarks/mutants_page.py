@@ -1,7 +1,6 @@
 """The sections of docs/matrix.md on mutants made by machine, from the results of `mutants`."""
 
 import datetime
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,14 +111,6 @@ def outcome(record: dict[str, Any]) -> str:
         return "wrong line"
     is_dropped = record["mutant"].endswith("-> pass")  # then its first use is the line
     return "error's line" if record["raised"] and (is_dropped or lines & set(record["raised"])) else "nothing"
-
-
-def with_section(page: str, heading: str, section: str) -> str:
-    """Return a page with a section added, which replaces the one with this heading."""
-    before, _, after = page.partition(heading)
-    following = re.search(r"^##.*", after, re.MULTILINE | re.DOTALL)
-    parts = [before, section, following[0] if following else ""]
-    return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
 def _with_total(of: str, rows: Sequence[tuple[str, Sequence[int]]], columns: Sequence[str]) -> str:

@@ -1,9 +1,5 @@
-"""One `autograder grade`, measured: `python -m benchmarks.one_batch COURSE UNIT WORKERS time|memory`.
+"""One `autograder grade`, measured: `python -m benchmarks.one_batch COURSE UNIT WORKERS`. Prints one JSON object."""
 
-Prints one JSON object. Memory is measured in a separate run, because looking at it takes time.
-"""
-
-import contextlib
 import json
 import resource
 import sys
@@ -21,10 +17,8 @@ from autograder.course import settings
 from autograder.course.settings import Isolation
 from autograder.gradebook.class_gradebook import ClassGradebook
 
-from .memory import Watching
-
 STAGES = {
-    "marked notebook": (Autograded, ("marked", "put")),
+    "graded notebook": (Autograded, ("marked", "put")),
     "feedback page": (FeedbackPages, ("put",)),
     "gradebook": (ClassGradebook, ("entry", "new_entry", "penalise", "commit")),
 }
@@ -46,7 +40,7 @@ def timed(owner: Any, name: str, spent: dict[str, float], stage: str) -> None:
 
 def main() -> None:
     """Grades, and prints what it took."""
-    root, unit, workers, wanted = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
+    root, unit, workers = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     spent = dict.fromkeys(STAGES, 0.0)
     for stage, (owner, names) in STAGES.items():
         for name in names:
@@ -54,14 +48,12 @@ def main() -> None:
     asked = replace(settings.load(), isolation=Isolation("A"))
     work = assignment(unit, root, None, None)
     started = time.monotonic()
-    watching = Watching()
-    with watching if wanted == "memory" else contextlib.nullcontext():
-        result = grade(work, device="cpu", settings=asked, process_count=workers)
+    result = grade(work, device="cpu", settings=asked, process_count=workers)
     wall = time.monotonic() - started
     own, below = (_seconds(resource.getrusage(who)) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     scores = {row.student: row.report.score for row in result.rows}
     told = {"wall": wall, "cpu": own + below, "coordinator": own, "marking": below, "stages": spent}
-    print(json.dumps({**told, "memory": watching.most, "scores": scores}))
+    print(json.dumps({**told, "scores": scores}))
 
 
 def _seconds(usage: resource.struct_rusage) -> float:

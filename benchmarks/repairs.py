@@ -2,8 +2,8 @@
 
 Grades the same class without and with the search, one after the other, each in a new folder. The unexplained answers
 make three known mistakes at once, which nothing explains; they are chosen by grading a larger class first. The others
-are right. No two of them are equal, and two edits repair few, so no class of this size takes longer. Prints one
-JSON object. On a busy machine the ratios tell more than the seconds.
+are right. No two of them are equal, and two edits repair few, so no class of this size takes longer. On a
+busy machine the ratios tell more than the seconds.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from autograder.course import settings
 from autograder.reports.graded_notebook import read_report
 from tests import REPOSITORY
 
-from . import stock_course
+from . import performance, stock_course
 from .cpu_time import of_tree
 from .unexplained import class_of
 
@@ -60,8 +61,13 @@ def measured(notebooks: dict[str, bytes], unit: str, markers: int, *more: str) -
         return figures
 
 
+def tables(figures: Mapping[str, float]) -> str:
+    """Return a table of what grading takes with and without the search."""
+    return performance.table(["grading without and with the search", ""], list(figures.items()))
+
+
 def main() -> None:
-    """Choose the class, grade it twice, and print what it took."""
+    """Choose the class, grade it twice, and record the figures."""
     options = argparse.ArgumentParser()
     options.add_argument("--unit", default="self_attention")
     options.add_argument("--students", type=int, default=100)
@@ -83,16 +89,16 @@ def main() -> None:
     (without, cpu_without), (_, cpu_with) = runs[0]["all"], runs[1]["all"]
     figures = {
         "students": len(notebooks),
-        "with an unexplained answer": len(wrong),
-        "repaired": runs[1]["repaired"],
-        "CPU s without, with": [round(cpu_without, 1), round(cpu_with, 1)],
-        "CPU s more for each of these": round((cpu_with - cpu_without) / max(len(wrong), 1), 2),
-        "CPU ratio": round(cpu_with / cpu_without, 2),
-        "CPU ratio until all points are recorded": round(runs[1]["points"][1] / runs[0]["points"][1], 2),
-        "time until all points are recorded, ratio": round(runs[1]["points"][0] / without, 2),
-        "time until the end, ratio": round(runs[1]["all"][0] / without, 2),
+        "students with an unexplained answer": len(wrong),
+        "of these answers repaired": runs[1]["repaired"],
+        "CPU seconds without the search": round(cpu_without, 1),
+        "CPU seconds with the search": round(cpu_with, 1),
+        "CPU seconds of the search for each of these answers": round((cpu_with - cpu_without) / max(len(wrong), 1), 1),
+        "ratio of CPU seconds": round(cpu_with / cpu_without, 2),
+        "ratio of wall times until all points are recorded": round(runs[1]["points"][0] / without, 2),
+        "ratio of wall times until the end": round(runs[1]["all"][0] / without, 2),
     }
-    print(json.dumps(figures, indent=2))
+    performance.record("repairs", figures)
 
 
 if __name__ == "__main__":

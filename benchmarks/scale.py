@@ -3,12 +3,10 @@
 For each size a class is made (`big_class`) and taken through the commands as an instructor would: `autograder grade`,
 `grade` again with nothing changed, `report` and `export`. CPU time is that of the command and all that it starts.
 While a class is marked, CPU time and memory are noted along the way, every two seconds at most, so that looking costs
-nothing that counts: what grows with the class shows there too. The figures are written after every command; a size
-that is there already is replaced.
+nothing that counts: what grows with the class shows there too. The figures are written after every command.
 """
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -16,19 +14,21 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests import REPOSITORY
 
-from . import big_class, scale_page
+from . import big_class, performance
 from .cpu_time import of_tree
 from .memory import Watching
+from .scale_page import plot, tables
+
+__all__ = ["tables"]  # which `performance` calls
 
 UNIT = "dot_product_attention"
-FIGURES = REPOSITORY / "docs" / "figures" / "scale.json"
 _SIZES = (100, 1_000, 10_000)
 _NOTED = 40
 """Points along the way of a class, about as many."""
@@ -113,27 +113,18 @@ def measure(size: int, folder: Path | None, markers: int) -> Iterator[dict[str, 
 
 
 def main() -> None:
-    """Measures, and writes figures, tables and plot after every command."""
+    """Measure, and record the figures and a plot after every command."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("sizes", nargs="*", type=int, default=_SIZES, metavar="SIZE")
     asked.add_argument("--folder", type=Path, help="where the classes' folders are made, some 0.5 MB a submission")
     asked.add_argument("--markers", type=int, default=os.cpu_count() or 1)
-    asked.add_argument("--figures", type=Path, default=FIGURES, help="the JSON file; table and plot are put next to it")
     given = asked.parse_args()
-    figures: dict[str, Any] = json.loads(given.figures.read_text()) if given.figures.is_file() else {}
+    figures: dict[str, Any] = {"unit": UNIT, "cores": os.cpu_count(), "markers": given.markers, "sizes": {}}
     for size in given.sizes:
-        figures |= {"unit": UNIT, "cores": os.cpu_count(), "markers": given.markers}
         for found in measure(size, given.folder, given.markers):
-            figures.setdefault("sizes", {})[str(size)] = found
-            _write(given.figures, figures)
-        print(scale_page.as_markdown(figures), flush=True)
-
-
-def _write(place: Path, figures: Mapping[str, Any]) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps(figures, indent=1) + "\n")
-    place.with_suffix(".md").write_text(scale_page.as_markdown(figures))
-    scale_page.plot(figures, place.with_suffix(".svg"))
+            figures["sizes"][str(size)] = found
+            performance.record("scale", figures)
+            plot(figures, performance.FIGURES / "scale.svg")
 
 
 if __name__ == "__main__":

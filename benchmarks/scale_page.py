@@ -7,41 +7,35 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from .memory import ROLES
+from .performance import table
 
 _OTHERS = ("grade again", "report", "export")
 _SLICES = 5
 
 
-def as_markdown(figures: Mapping[str, Any]) -> str:
-    """Tables: what a submission costs and what is held, and what the other commands take."""
-    sizes = figures["sizes"]
-    lines = [
-        "# Figures: classes of 100 to 10,000",
-        "",
-        f"`{figures['unit']}`, {figures['markers']} markers on {figures['cores']} cores.",
-        "",
-        "| class of | load | CPU s, all | CPU ms a submission | the first fifth | the last fifth | wall s |"
-        " gradebook MB | folder MB |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for size, found in sizes.items():
-        grade = found["grade"]
+def tables(figures: Mapping[str, Any]) -> str:
+    """Return tables of what a submission costs, of memory, and of the other commands."""
+    costs, memory, others = [], [], []
+    for size, found in figures["sizes"].items():
+        grade, name = found["grade"], f"{int(size):,}"
         slices = [f"{1000 * seconds:.0f}" for seconds in _each(grade["along"], int(size))] or ["", ""]
-        lines.append(
-            f"| {int(size):,} | {found['load']:.1f} | {grade['cpu']:.0f} | {1000 * grade['cpu'] / int(size):.0f} | "
-            f"{slices[0]} | {slices[-1]} | {grade['wall']:.0f} | {found['gradebook MB']:.1f} | "
-            f"{found['folder MB']:.0f} |"
-        )
-    lines += ["", "| class of | process | resident MB, at most | proportional | private |", "|---|---|---|---|---|"]
-    for size, found in sizes.items():
-        held = found["grade"]["memory"]
-        lines += [f"| {int(size):,} | {role} | {_numbers(held[role])} |" for role in ROLES if role in held]
-    lines += ["", "| class of | command | CPU s | wall s | resident MB, at most |", "|---|---|---|---|---|"]
-    for size, found in sizes.items():
-        for name, its in ((name, found[name]) for name in _OTHERS if name in found):
-            held = its["memory"]["coordinator"][0]
-            lines.append(f"| {int(size):,} | {name} | {its['cpu']:.1f} | {its['wall']:.1f} | {held:.0f} |")
-    return "\n".join(lines) + "\n"
+        each = [f"{1000 * grade['cpu'] / int(size):.0f}", slices[0], slices[-1]]
+        disk = [f"{found['gradebook MB']:.1f}", f"{found['folder MB']:.0f}"]
+        costs.append([name, f"{found['load']:.1f}", f"{grade['cpu']:.0f}", *each, f"{grade['wall']:.0f}", *disk])
+        held = grade["memory"]
+        memory += [[name, role, *(f"{most:.0f}" for most in held[role])] for role in ROLES if role in held]
+        for command, its in ((other, found[other]) for other in _OTHERS if other in found):
+            resident = its["memory"]["coordinator"][0]
+            others.append([name, command, f"{its['cpu']:.1f}", f"{its['wall']:.1f}", f"{resident:.0f}"])
+    columns = ["class of", "load", "CPU s, all", "CPU ms a submission", "the first fifth", "the last fifth", "wall s"]
+    return "\n\n".join(
+        [
+            f"`{figures['unit']}`, {figures['markers']} grading processes on {figures['cores']} cores:",
+            table([*columns, "gradebook MB", "folder MB"], costs),
+            table(["class of", "process", "resident MB, at most", "proportional", "private"], memory),
+            table(["class of", "command", "CPU s", "wall s", "resident MB, at most"], others),
+        ]
+    )
 
 
 def plot(figures: Mapping[str, Any], place: Path) -> None:
@@ -58,7 +52,7 @@ def plot(figures: Mapping[str, Any], place: Path) -> None:
             ms=3,
             label=f"class of {int(size):,}",
         )
-    cost.set(xscale="log", ylim=(0, None), xlabel="submissions marked", ylabel="CPU ms a submission")
+    cost.set(xscale="log", ylim=(0, None), xlabel="submissions graded", ylabel="CPU ms a submission")
     cost.legend(fontsize="small")
     largest = max(figures["sizes"], key=int)
     for role in ROLES[:-1]:
@@ -66,7 +60,7 @@ def plot(figures: Mapping[str, Any], place: Path) -> None:
             (done, held[role]) for done, _, _, held in figures["sizes"][largest]["grade"]["along"] if role in held
         ]
         memory.plot([done for done, _ in points], [held for _, held in points], label=role)
-    memory.set(ylim=(0, None), xlabel=f"submissions marked, class of {int(largest):,}", ylabel="proportional MB")
+    memory.set(ylim=(0, None), xlabel=f"submissions graded, class of {int(largest):,}", ylabel="proportional MB")
     memory.legend(fontsize="small")
     for axes in (cost, memory):
         axes.spines[["top", "right"]].set_visible(False)
@@ -90,7 +84,3 @@ def _ends(along: list[Any]) -> Iterator[tuple[int, float]]:
         if point[0] > before[0]:
             yield point[0], (point[1] - before[1]) / (point[0] - before[0])
             before = point
-
-
-def _numbers(held: list[float]) -> str:
-    return " | ".join(f"{each:.0f}" for each in held)

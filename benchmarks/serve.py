@@ -1,7 +1,7 @@
 """Time that students wait for `autograder serve`: `python -m benchmarks.serve [ROUNDS] [MARKERS]`.
 
 Submits through a real exchange to a class of 200, and waits for the released page: one submission, 20 at once, and 20
-at once with another one that hangs. Prints the seconds from the submission to the page, and the cost of an idle minute.
+at once with another one that hangs. Records the seconds from the submission to the page, and CPU time while idle.
 """
 
 import shutil
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from nbgrader.utils import notebook_hash
 from autograder import catalogue
 from autograder.course.cells import filled_in
 from autograder.sandbox.client import children
+
+from . import performance
 
 UNIT = "dot_product_attention"
 STUDENTS, AT_ONCE = 200, 20
@@ -78,8 +81,17 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / 100 + sum(map(cpu_seconds, children(pid)))
 
 
+def tables(figures: Mapping[str, Sequence[float]]) -> str:
+    """Return a table of seconds. figures: for each row the median; if there were several, the least and the most."""
+    rows = [
+        [name, f"{median:.3g}", " to ".join(f"{seconds:.3g}" for seconds in spread)]
+        for name, (median, *spread) in figures.items()
+    ]
+    return performance.table(["seconds", "median", "range"], rows)
+
+
 def main() -> None:
-    """Serve, submit, and print."""
+    """Serve, submit, and record the figures."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     folder = Path(tempfile.mkdtemp())
     course = Course(folder / "course")
@@ -90,34 +102,39 @@ def main() -> None:
     try:
         assert serving.stderr
         print(serving.stderr.readline().strip())
-        print(f"started in {time.monotonic() - begun:.2f} s")
+        start = time.monotonic() - begun
         alone = [waited([course.submit(f"s{number:03}")])[0] for number in range(2 * rounds)]
-        _say("one alone, the first", alone[:1])
-        _say("one alone", alone[1:])
-        number = 100
+        last: dict[bool, list[float]] = {False: [], True: []}
+        number, hung = 100, list[float]()
         for hanging in (False, True):
-            last = []
             for _ in range(rounds):
                 hangs = course.submit("s199", softmax=_HANGS) if hanging else None
                 pages = [course.submit(f"s{number + one:03}") for one in range(AT_ONCE)]
                 number = 100 + (number - 80) % 80
-                last.append(max(waited(pages)))
+                last[hanging].append(max(waited(pages)))
                 if hangs:
-                    _say("  the one that hangs", waited([hangs]))
-            _say(f"the last of {AT_ONCE} at once" + ", beside one that hangs" * hanging, last)
+                    hung += waited([hangs])
         time.sleep(2)
         before = cpu_seconds(serving.pid)
         time.sleep(60)
-        print(f"an idle minute: {cpu_seconds(serving.pid) - before:.2f} CPU seconds")
+        figures = {
+            "start of `serve`": [start],
+            "the first one after the start": alone[:1],
+            "one alone": _spread(alone[1:]),
+            f"the last of {AT_ONCE} at once": _spread(last[False]),
+            f"the last of {AT_ONCE} at once, with another one that hangs": _spread(last[True]),
+            "the one that hangs": _spread(hung),
+            "CPU time of an idle minute": [cpu_seconds(serving.pid) - before],
+        }
+        performance.record("serve", figures)
     finally:
         serving.terminate()
         serving.wait()
         shutil.rmtree(folder)
 
 
-def _say(what: str, seconds: list[float]) -> None:
-    spread = f" ({min(seconds):.2f} to {max(seconds):.2f})" if len(seconds) > 1 else ""
-    print(f"{what}: {statistics.median(seconds):.2f} s{spread}", flush=True)
+def _spread(seconds: list[float]) -> list[float]:
+    return [statistics.median(seconds), min(seconds), max(seconds)]
 
 
 if __name__ == "__main__":

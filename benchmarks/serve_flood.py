@@ -1,8 +1,7 @@
 """Measure a submission's delay by another student's empty folders: `python -m benchmarks.serve_flood [FOLDERS...]`.
 
 Submits through a real exchange, first alone and then next to FOLDERS empty folders that one account has just made. The
-default is 2,500 and 14,500 folders. Prints the seconds from the submission to the released page, and the difference
-from the submission without empty folders. Both are measured in one run, because the machine may be busy.
+default is 2,500 and 14,500 folders. Records the seconds from the submission to the released page.
 """
 
 import shutil
@@ -11,8 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
+from . import performance
 from .serve import _AUTOGRADER, UNIT, Course, waited
 
 _FOLDERS = (2_500, 14_500)
@@ -20,8 +21,13 @@ _TIMES = 5
 _SETTLED_SECONDS = 12
 
 
+def tables(figures: Mapping[str, float]) -> str:
+    """Return a table of the seconds that a student waits."""
+    return performance.table(["a submission", "seconds"], [[name, f"{value:.2f}"] for name, value in figures.items()])
+
+
 def main() -> None:
-    """Serves, submits, and prints."""
+    """Serve, submit, and record the figures."""
     folders = [int(number) for number in sys.argv[1:]] or list(_FOLDERS)
     folder = Path(tempfile.mkdtemp())
     course = Course(folder / "course")
@@ -31,26 +37,18 @@ def main() -> None:
         assert serving.stderr
         print(serving.stderr.readline().strip(), flush=True)
         waited([course.submit("s000")])  # the first one also waits until all is warm
-        alone = _median(course, 1)
-        print(f"alone: {alone:.2f} s", flush=True)
+        alone = [waited([course.submit(f"s{1 + number:03}")])[0] for number in range(_TIMES)]
+        figures = {"alone": statistics.median(alone)}
         for number, count in enumerate(folders):
             flood(course.inbound, "s199", count)
-            beside = waited([course.submit(f"s{100 + number}")])[0]
-            print(
-                f"beside {count} new empty folders: {beside:.2f} s, {beside - alone:+.2f} s, {beside / alone:.1f} times"
-            )
+            name = f"next to {count:,} more" if number else f"next to {count:,} new empty folders"
+            (figures[name],) = waited([course.submit(f"s{100 + number}")])
             time.sleep(_SETTLED_SECONDS)
-            later = _median(course, 120 + 10 * number)
-            print(f"  {_SETTLED_SECONDS} s later: {later:.2f} s, {later - alone:+.2f} s", flush=True)
+        performance.record("serve_flood", figures)
     finally:
         serving.terminate()
         serving.wait()
         shutil.rmtree(folder)
-
-
-def _median(course: Course, first: int) -> float:
-    """Seconds that each of some students waits, one after another."""
-    return statistics.median(waited([course.submit(f"s{first + number:03}")])[0] for number in range(_TIMES))
 
 
 def flood(inbound: Path, student: str, count: int) -> None:

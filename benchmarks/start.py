@@ -1,9 +1,9 @@
 """Cost of starting a command: `python -m benchmarks.start [RUNS]`.
 
-Marks one notebook, with a known mistake in it, with `autograder mark`, RUNS (5) times, and prints the CPU seconds of
-each process, those of all, and the wall time, each as the median with the least and the most. Each process is
-polled every few milliseconds, so its work after the last poll counts only in the sum of all. Wall times are meaningful
-only on an idle machine.
+Grades one notebook, with a known mistake in it, with `autograder mark`, RUNS (5) times, and records the CPU seconds of
+each process, those of all, and the wall time, each as the median and the least. Each process is polled every
+few milliseconds, so its work after the last poll counts only in the sum of all. Wall times are meaningful only on an
+idle machine.
 """
 
 import os
@@ -13,19 +13,21 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 from autograder import catalogue
 from autograder.course.cells import filled_in
 from tests import REPOSITORY
 
+from . import performance
 from .cpu_time import of_children
-from .memory import roles
+from .memory import ROLES, roles
 
 UNIT, MISTAKE = "dot_product_attention", "score_divided_by_the_root"
 _LOOK_SECONDS = 0.01
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
-NAMES = {"coordinator": "the command", "marker": "marking process", "warm parent": "warm parent", "worker": "workers"}
+NAMES = {**dict(zip(ROLES, ROLES, strict=True)), "coordinator": "the command", "worker": "workers"}
 
 
 def one_run(notebook: Path) -> dict[str, float]:
@@ -42,7 +44,7 @@ def one_run(notebook: Path) -> dict[str, float]:
     wall, found = time.monotonic() - started, defaultdict[str, float](float)
     for (role, _), seconds in used.items():
         found[NAMES[role]] += seconds
-    return {**{name: found[name] for name in NAMES.values()}, "all": of_children() - before, "wall": wall}
+    return {**{name: found[name] for name in NAMES.values()}, "all": of_children() - before, "wall time": wall}
 
 
 def _used(pid: int) -> float:
@@ -54,8 +56,14 @@ def _used(pid: int) -> float:
     return sum(map(int, fields[11:13])) * _TICK
 
 
+def tables(figures: Mapping[str, Mapping[str, float]]) -> str:
+    """Return a table of the seconds of each process, of all processes, and of wall time."""
+    rows = [[name, f"{seconds['median']:.2f}", f"{seconds['least']:.2f}"] for name, seconds in figures.items()]
+    return performance.table(["CPU seconds", "median", "least"], rows)
+
+
 def main() -> None:
-    """Prints the table."""
+    """Measure, and record the figures."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     answers = {name: solution.source() for name, solution in catalogue.solutions(UNIT).items()}
     mistake = catalogue.misconceptions(UNIT)[MISTAKE]
@@ -64,11 +72,9 @@ def main() -> None:
         notebook = Path(folder, f"{UNIT}.ipynb")
         notebook.write_bytes(filled_in(UNIT, answers))
         found = [one_run(notebook) for _ in range(1 + runs)][1:]  # the first reads files that no cache has
-    print(f"{os.cpu_count()} processors, {runs} runs, load before the last minute: {os.getloadavg()[0]:.1f}")
-    print("| | seconds | least | most |\n|---|---|---|---|")
-    for name in found[0]:
-        seconds = [run[name] for run in found]
-        print(f"| {name} | {statistics.median(seconds):.2f} | {min(seconds):.2f} | {max(seconds):.2f} |")
+    seconds = {name: [run[name] for run in found] for name in found[0]}
+    figures = {name: {"median": statistics.median(each), "least": min(each)} for name, each in seconds.items()}
+    performance.record("start", figures)
 
 
 if __name__ == "__main__":

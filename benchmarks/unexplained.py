@@ -1,16 +1,16 @@
-"""Cost of a vain search for two mistakes in one answer: `python -m benchmarks.unexplained UNIT [SIZE]`.
+"""Cost of a vain search for two mistakes in one answer: `python -m benchmarks.unexplained UNIT... [--size N]`.
 
-Marks a class of SIZE (40). A quarter is right; the others make three known mistakes in one exercise, which mostly
-nothing explains: the dearest answers that there are. The first ones find out what pairs show, and the others use it.
+Grades a class of N (40) in each unit. A quarter is right; the others make three known mistakes in one exercise, which
+mostly nothing explains. These answers cost most. The first ones run the pairs of mistakes, and the others use that.
 """
 
+import argparse
 import itertools
-import json
 import os
 import random
 import statistics
-import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -27,6 +27,7 @@ from autograder.pool.requests import GradeNotebook, Ready
 from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.isolation import launch
 
+from . import performance
 from .cpu_time import of_tree
 
 
@@ -61,11 +62,24 @@ def _three(known: list[Candidate], draw: random.Random) -> Candidate | None:
     return None
 
 
+def tables(figures: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table of the units."""
+    rows = [
+        [f"`{unit}`", of["submissions"], of["unexplained"], f"{of['more']:.0%}", f"{1000 * of['later']:.0f}"]
+        for unit, of in figures.items()
+    ]
+    columns = ["unit", "submissions", "unexplained answers", "more CPU time", "CPU ms of a later unexplained answer"]
+    return performance.table(columns, rows)
+
+
 def main() -> None:
-    """Marks the class, and prints the CPU seconds as one JSON object."""
+    """Grade a class of each unit, and record the figures."""
     torch.set_num_threads(1)
-    unit, size = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 40
-    notebooks, spent = class_of(size, unit), list[float]()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("units", nargs="+", metavar="UNIT")
+    parser.add_argument("--size", type=int, default=40)
+    options = parser.parse_args()
+    spent = list[float]()
     explaining = Pairs.explaining
 
     def timed(self: Pairs, transcript: Any) -> Any:
@@ -76,26 +90,23 @@ def main() -> None:
             spent.append(time.thread_time() - begun)
 
     Pairs.explaining = timed  # type: ignore[method-assign]
-    settings = load()
-    with ForkServer(launch("A", settings.limits, cuda=False, check=settings.check)) as sandbox:
-        grading = NotebookGrading(Examiner(collect()), sandbox, Ready("cpu", sandbox.isolation, sandbox.enforced))
-        before = of_tree(os.getpid())
-        for content in notebooks:
-            grading.grade(GradeNotebook("typed.ipynb", content, unit))
-        cpu = of_tree(os.getpid()) - before
-    print(
-        json.dumps(
-            {
-                "submissions": len(notebooks),
-                "CPU s a submission, without": round((cpu - sum(spent)) / len(notebooks), 3),
-                "answers that no single mistake explains": len(spent),
-                "CPU s for them": round(sum(spent), 2),
-                "median": round(statistics.median(spent), 3),
-                "of the second half": round(statistics.median(spent[len(spent) // 2 :]), 3),
-                "more CPU": f"{sum(spent) / (cpu - sum(spent)):.0%}",
-            }
-        )
-    )
+    settings, figures = load(), {}
+    for unit in options.units:
+        notebooks = class_of(options.size, unit)
+        spent.clear()
+        with ForkServer(launch("A", settings.limits, cuda=False, check=settings.check)) as sandbox:
+            grading = NotebookGrading(Examiner(collect()), sandbox, Ready("cpu", sandbox.isolation, sandbox.enforced))
+            before = of_tree(os.getpid())
+            for content in notebooks:
+                grading.grade(GradeNotebook("typed.ipynb", content, unit))
+            cpu = of_tree(os.getpid()) - before
+        figures[unit] = {
+            "submissions": len(notebooks),
+            "unexplained": len(spent),
+            "more": sum(spent) / (cpu - sum(spent)),
+            "later": statistics.median(spent[len(spent) // 2 :]),
+        }
+    performance.record("unexplained", figures)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
@@ -86,8 +86,16 @@ def grade(pythons: Sequence[Path], unit: str, size: int) -> list[list[float]]:
     return seconds
 
 
+def tables(figures: Mapping[str, float]) -> str:
+    """Return a table of the units."""
+    from benchmarks import performance
+
+    rows = [[f"`{unit}`", f"{seconds:.2f}"] for unit, seconds in figures.items()]
+    return performance.table(["unit", "CPU s a submission, median"], rows)
+
+
 def main() -> None:
-    """Measure and print a table, a line as soon as a unit is done."""
+    """Measure and print a table, a line as soon as a unit is done. Without --against, record the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("units", nargs="*", metavar="UNIT")
     parser.add_argument("--against", type=Path, metavar="PYTHON")
@@ -97,16 +105,22 @@ def main() -> None:
     if options.when_told:
         grade_when_told(options.units[0], options.submissions)
         return
+    from benchmarks import performance  # which the other checkout may lack
+
     pythons = [Path(sys.executable), *([options.against] if options.against else [])]
-    ratios = {}
+    ratios, figures = {}, {}
     print("| unit | CPU s a submission | against | more, mean | ratio |\n|---|---|---|---|---|")
     for unit in options.units or course.unit_names():
         seconds = grade(pythons, unit, options.submissions)
         own, other = seconds[0], seconds[-1]
         ratios[unit] = sum(own) / sum(other)
+        figures[unit] = statistics.median(own)
         medians = f"{statistics.median(own):.3f} | {statistics.median(other):.3f}"
         more = statistics.mean(own) - statistics.mean(other)
         print(f"| {unit} | {medians} | {more:+.3f} | {ratios[unit]:.3f} |", flush=True)
+    if not options.against:
+        performance.record("units", figures)
+        return
     without = [ratio for unit, ratio in ratios.items() if unit not in WITH_RESOURCE_TESTS]
     if without:
         print(f"\nMean ratio over the {len(without)} units without tests of resources: {statistics.mean(without):.3f}")

@@ -12,11 +12,11 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 FOLDERS = ("autograder", "benchmarks", "demo", "docs", "exercises", "solutions", "tests")
 CODE = [f"{folder}/**/*.py" for folder in FOLDERS]
-PAGES = ["*.md", "docs/**/*.md", "deploy/*.md"]
+PAGES = ["*.md", "changelog.d/**/*.md", "docs/**/*.md", "deploy/*.md"]
 SETTINGS = ["autograder.toml", "nbgrader_config.py", "Makefile", "pyproject.toml", ".pre-commit-config.yaml"]
 # Answers in the style of students, and generated pages.
 EXCEPT = re.compile(
-    r"autograder/(right_answers|misconceptions)/|tests/(answers|hostile|misbehaving)/|CHANGELOG|docs/(matrix.md|figures/)"
+    r"autograder/(right_answers|misconceptions)/|tests/(answers|hostile|misbehaving)/|CHANGELOG|docs/matrix.md"
 )
 
 CLAUSE_WORD = re.compile(r"(What|Whatever|Whether|Where|Who|Whose|Which|That|How|When|Of|As)\b")

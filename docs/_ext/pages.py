@@ -29,7 +29,7 @@ NAVIGATION = {
     "docs/instructor": {"": [f"/docs/{name}" for name in INSTRUCTORS]},
     "docs/automation": {"": ["/deploy/*"]},
     "docs/design": {"": ["/docs/design/*"]},
-    "docs/performance": {"": ["/docs/performance_history", "/docs/figures/*"]},
+    "docs/performance": {"": ["/docs/performance_history"]},
     "docs/security": {"": ["/SECURITY"]},
 }
 """The pages below a page in the navigation, group by group."""

@@ -96,13 +96,6 @@ def test_a_record_counts_as(seen, column):
     assert mutants_page.outcome({**RECORD, **seen}) == column
 
 
-def test_a_section_replaces_the_one_with_its_heading():
-    page = mutants_page.with_section("# Page\n", "## One", "## One\n\n1\n")
-    page = mutants_page.with_section(page, "## Two", "## Two\n\n2\n")
-    assert page == "# Page\n\n## One\n\n1\n\n## Two\n\n2\n"
-    assert mutants_page.with_section(page, "## One", "## One\n\n3\n") == "# Page\n\n## One\n\n3\n\n## Two\n\n2\n"
-
-
 def test_the_mutation_report_keeps_what_stands_below_its_digest():
     page = f"# Page\n\nAbout the content with the digest `{64 * 'a'}`.\n"
     assert mutation_record.below_digest(page) == ""
