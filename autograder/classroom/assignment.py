@@ -145,7 +145,13 @@ def _submissions_of(
     def time(submission: Submission) -> datetime | None:
         return stamps.read(files.digest(submission)[1]).utc
 
-    return [groups.of_member(student, group, own, time, due(student)) for student, group in members.items()]
+    @cache
+    def is_readable(submission: Submission) -> bool:
+        return isinstance(notebook.parse(files.read(submission).file.content), notebook.RawNotebook)
+
+    return [
+        groups.of_member(student, group, own, time, is_readable, due(student)) for student, group in members.items()
+    ]
 
 
 def _why_not(name: str, known: Collection[str], folders: list[str], gradebook: database.Database) -> str:

@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from ..course.notebook import printable
-from .submissions import Submission
+from ..report import joined
+from .submissions import UNREAD, Submission
 
 
 def of_member(
@@ -13,9 +14,12 @@ def of_member(
     members: Sequence[str],
     submission: Callable[[str], Submission],
     time: Callable[[Submission], datetime | None],
+    is_readable: Callable[[Submission], bool],
     due: datetime | None,
 ) -> Submission:
     """Return the submission that counts for a student: the group's latest by the student's due date, else the latest.
+
+    Unreadable files count only if the group has no other; the note names those that would have counted.
 
     members: everyone in the group, the student included. submission: returns a member's own. time: returns the time of
     one in UTC; None if it is unknown. A submission of unknown time is in time, and earlier than all others.
@@ -30,8 +34,11 @@ def of_member(
         moment = times[own.student]
         return due is None or moment is None or moment <= due, moment or datetime.min
 
-    best = max(submissions, key=order)  # the first of several
+    ranked = sorted(submissions, key=order, reverse=True)
+    best = next(filter(is_readable, ranked), ranked[0])
+    unread = [printable(own.student) for own in ranked[: ranked.index(best)]]
+    warning = f"{UNREAD}{', '.join(unread)}." if unread else ""
     if best.student == student:
-        return best
+        return replace(best, note=joined(warning, best.note), warning=warning)
     note = f"This is your group's submission, submitted by {printable(best.student)}."
-    return replace(best, student=student, author=best.student, note=f"{note} {best.note}".strip())
+    return replace(best, student=student, author=best.student, note=joined(warning, note, best.note), warning=warning)
