@@ -19,7 +19,8 @@ from ..gradebook.course_directory import course_directory
 from ..gradebook.extensions import due_dates
 from ..gradebook.roster import ROSTER, Enrolled, Roster, class_list
 from ..gradebook.time_stamp import StampFormat
-from .submissions import Newest, Submission, SubmissionFiles
+from ..report import joined
+from .submissions import UNREAD, Newest, Submission, SubmissionFiles
 
 _TOO_LONG = (
     f"the id is too long: the gradebook's database allows at most {database.LONGEST_ID} characters. Give the student "
@@ -145,7 +146,11 @@ def _submissions_of(
     def time(submission: Submission) -> datetime | None:
         return stamps.read(files.digest(submission)[1]).utc
 
-    return [of_member(student, group, own, time, due(student)) for student, group in members.items()]
+    @cache
+    def is_readable(submission: Submission) -> bool:
+        return isinstance(notebook.parse(files.read(submission).file.content), notebook.RawNotebook)
+
+    return [of_member(student, group, own, time, is_readable, due(student)) for student, group in members.items()]
 
 
 def of_member(
@@ -153,9 +158,12 @@ def of_member(
     members: Sequence[str],
     submission: Callable[[str], Submission],
     time: Callable[[Submission], datetime | None],
+    is_readable: Callable[[Submission], bool],
     due: datetime | None,
 ) -> Submission:
     """Return the submission that counts for a student: the group's latest by the student's due date, else the latest.
+
+    Unreadable files count only if the group has no other; the note names those that would have counted.
 
     members: everyone in the group, the student included. submission: returns a member's own. time: returns the time of
     one in UTC; None if it is unknown. A submission of unknown time is in time, and earlier than all others.
@@ -170,11 +178,14 @@ def of_member(
         moment = times[own.student]
         return due is None or moment is None or moment <= due, moment or datetime.min
 
-    best = max(submissions, key=order)  # the first of several
+    ranked = sorted(submissions, key=order, reverse=True)
+    best = next(filter(is_readable, ranked), ranked[0])
+    unread = [printable(own.student) for own in ranked[: ranked.index(best)]]
+    warning = f"{UNREAD}{', '.join(unread)}." if unread else ""
     if best.student == student:
-        return best
+        return replace(best, note=joined(warning, best.note), warning=warning)
     note = f"This is your group's submission, submitted by {printable(best.student)}."
-    return replace(best, student=student, author=best.student, note=f"{note} {best.note}".strip())
+    return replace(best, student=student, author=best.student, note=joined(warning, note, best.note), warning=warning)
 
 
 def _why_not(name: str, known: Collection[str], folders: list[str], gradebook: database.Database) -> str:

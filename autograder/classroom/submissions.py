@@ -27,6 +27,8 @@ from ..course.notebook_file import (
 from ..course.submitted_files import OpenedFolder
 from ..gradebook.time_stamp import TIMESTAMP, stamp_in
 
+UNREAD = "Your group submitted a file that could not be read and does not count: that of "
+"""Beginning of a group's warning, before the ids of the members who submitted the files."""
 _NOTHING = "Nothing was submitted."
 _SEARCHED = "The submitted files are still being searched for a notebook."
 _MOST_NAMED = 5
@@ -55,6 +57,8 @@ class Submission:
     """A remark to the student: which file is graded, or why none is."""
     author: str = ""
     """The member of the student's group whose file it is; empty if it is the student's own."""
+    warning: str = ""
+    """Beginning of the note: later files of the student's group that could not be read."""
 
     @property
     def folder(self) -> str:

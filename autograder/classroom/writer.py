@@ -28,7 +28,7 @@ from ..report import REPORT_FILE, ExerciseReport, Report
 from .assignment import Assignment
 from .batch import GradedSubmission
 from .student_folders import Autograded, FeedbackPages, page_path
-from .submissions import Submission
+from .submissions import UNREAD, Submission
 
 Updates = tuple[str, ...]
 """Names of what was changed of a mark without grading its submission again."""
@@ -203,6 +203,8 @@ class Writer:
             and origin.submission == report.submission == digest != ""
             and origin.kit == report.kit
             and report.status != "grader_error"
+            and report.message.startswith(submission.warning)
+            and report.message.startswith(UNREAD) == bool(submission.warning)
             and (report.repairs_searched or not (self.needs_repairs and report.has_unexplained))
             and (
                 self.for_students

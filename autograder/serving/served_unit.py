@@ -124,6 +124,8 @@ class ServedUnit:
         """Recorded submissions whose pages are not there yet."""
         self._finished: dict[str, FileFingerprint] = {}
         """Files that need nothing more, by student."""
+        self._warnings: dict[str, str] = {}
+        """Warnings about unreadable files of a student's group, by student, as last noticed."""
         self._in_progress: dict[str, FileFingerprint] = {}
         self._waiting: dict[str, tuple[FileFingerprint, Wait]] = {}
         self._noticed_at: dict[str, float] = {}
@@ -237,6 +239,9 @@ class ServedUnit:
             if submission.notebook is None or student in self._in_progress:
                 continue
             fingerprint = FileFingerprint.of(work.submitted / submission.folder / self.name, submission.notebook)
+            if submission.warning != self._warnings.get(student, ""):
+                self._warnings[student] = submission.warning
+                self._finished.pop(student, None)
             waiting, waits = self._waiting.get(student, (None, None))
             if self._finished.get(student) == fingerprint or (waiting == fingerprint and waits and not waits.is_over):
                 continue

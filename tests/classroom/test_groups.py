@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from autograder import course
+from autograder.classroom.submissions import UNREAD
 from autograder.cli.class_results import class_in_lines, class_lines
 from autograder.gradebook.extensions import Extensions
 from autograder.gradebook.roster import read
@@ -18,7 +19,7 @@ from autograder.report import Report, joined
 from tests import forked_command
 from tests.gradebook.test_deadlines import DUE, FULL, RIGHT, WRONG, OfEachFile, applied, due_is, settings_are, standings
 from tests.recorded_class import UNIT, RecordedClass, everything, feedback_page, notebook, put_submission, write_roster
-from tests.served_unit import FIRST, SECOND, Serving, released
+from tests.served_unit import FIRST, SECOND, THIRD, Serving, released
 from tests.served_unit import submit as submit_to_exchange
 
 pytestmark = [
@@ -27,7 +28,8 @@ pytestmark = [
 ]
 HOUR = timedelta(hours=1)
 STUDENTS = ("ada", "bo", "cy", "di")
-ANSWERS = {RIGHT: FULL, WRONG: FULL - 4, notebook(context_vector="pass"): FULL - 2, b"no notebook": 0}
+DAMAGED = b"no notebook"
+ANSWERS = {RIGHT: FULL, WRONG: FULL - 4, notebook(context_vector="pass"): FULL - 2, DAMAGED: 0}
 """Files with their scores."""
 
 
@@ -73,19 +75,26 @@ def submit(root, student, answer, delay):
 
 
 def counting(student, groups, submitted, extensions):
-    """Return whose submission counts for a student, and how late it is for that student: the plain model."""
+    """Return whose submission counts for a student, how late it is for that student, and whether a member's file that
+    would have counted could not be read: the plain model."""
     members = [one for one in STUDENTS if one == student or (groups[one] and groups[one] == groups[student])]
     own_due = extensions[student] or timedelta()
     times = {
         one: -1000 * HOUR if submitted[one][1] is None else submitted[one][1] for one in members if submitted[one][0]
     }
+    readable = {one: time for one, time in times.items() if submitted[one][0] != DAMAGED}
+    latest, late = latest_of(readable or times, own_due)
+    return latest, late, latest != latest_of(times, own_due)[0]
+
+
+def latest_of(times, own_due):
+    """Return whose submission is the latest in time, or else the latest, and how late it is."""
     in_time = {one: time for one, time in times.items() if time <= own_due}
     latest = None
     for one, time in (in_time or times).items():
         if latest is None or time > times[latest]:
             latest = one
-    late = timedelta() if latest is None or latest in in_time else times[latest] - own_due
-    return latest, late
+    return latest, timedelta() if latest is None or latest in in_time else times[latest] - own_due
 
 
 SUBMITTED = st.tuples(
@@ -101,7 +110,7 @@ ALL_IN_ONE = dict.fromkeys(STUDENTS, "g")
     [
         (
             ALL_IN_ONE,
-            {"ada": (WRONG, -HOUR), "bo": (RIGHT, HOUR), "cy": (None, None), "di": (b"no notebook", 30 * HOUR)},
+            {"ada": (WRONG, -HOUR), "bo": (RIGHT, HOUR), "cy": (None, None), "di": (DAMAGED, 30 * HOUR)},
             {"ada": None, "bo": None, "cy": HOUR, "di": 48 * HOUR},
         )
     ]
@@ -140,7 +149,7 @@ def agree_with_the_model(root, recorded, groups, submitted, extensions):
     table = for_spreadsheet(graded_class(root, [UNIT], None, None)).rows
     export = {row[0]: dict(zip(table[0], row, strict=True)) for row in table[1:]}
     for student in STUDENTS:
-        author, late = counting(student, groups, submitted, extensions)
+        author, late, has_unread = counting(student, groups, submitted, extensions)
         assert export[student]["group"] == groups[student]
         if author is None:
             assert after.grades.keys() & {student} == before.grades.keys() & {student}
@@ -160,7 +169,8 @@ def agree_with_the_model(root, recorded, groups, submitted, extensions):
         assert f"{UNIT}: {round(score - penalty, 2):g} of" in page
         said = f"This is your group's submission, submitted by {author}."
         assert (said in lines[student]) == (author != student)
-        assert ("your group" in page) == (author != student)
+        assert ("This is your group" in page) == (author != student)
+        assert [UNREAD in line for line in (lines[student], page)] == [has_unread] * 2
     assert recorded.preview(root).changes == []
     recorded.grade(root)
     assert recorded.asked == []
@@ -169,7 +179,7 @@ def agree_with_the_model(root, recorded, groups, submitted, extensions):
 def test_the_note_is_in_the_report(root, recorded, grading_process):
     write_roster(root, "group", ALL_IN_ONE)
     submit(root, "bo", WRONG, -HOUR)
-    submit(root, "cy", b"no notebook", -2 * HOUR)
+    submit(root, "cy", DAMAGED, -2 * HOUR)
     pages = []
     for each in (recorded, RecordedClass(grading_process, {}, [])):
         each.grade(root, regrade=True)
@@ -215,6 +225,26 @@ def test_the_column_of_each_table(tmp_path, header, row, group, section):
     assert roster.group("g") == group
     assert [student.id for student in roster.in_section(section).students] == ["ada"]
     assert not any("Unknown columns" in remark for remark in roster.remarks)
+
+
+def test_serve_reports_a_file_of_the_group_that_cannot_be_read(course, recorded):
+    write_roster(course, "group", {"ada": "g", "bo": "g"})
+    submit_to_exchange(course, "ada", WRONG, FIRST)
+    with Serving(course, recorded) as serving:
+        serving.work_off()
+        for moment, graded in ((SECOND, ["ada", "bo"]), (THIRD, [])):
+            serving.marked.clear()
+            submit_to_exchange(course, "bo", DAMAGED, moment)
+            serving.work_off()
+            assert sorted(serving.marked) == graded
+            for student in ("ada", "bo"):
+                assert f"{UNIT}: {FULL - 4} of" in released(course, student)
+                assert f"{UNREAD}bo." in released(course, student)
+        submit_to_exchange(course, "bo", RIGHT, "2026-01-05 03:04:05 UTC")
+        serving.work_off()
+    for student in ("ada", "bo"):
+        assert f"{UNIT}: {FULL} of" in released(course, student)
+        assert UNREAD not in released(course, student)
 
 
 def test_serve_grades_a_submission_for_the_whole_group(course, recorded):
