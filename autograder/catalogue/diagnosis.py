@@ -25,6 +25,7 @@ from typing import Any
 
 from ..core.edit_trials import OverLimit, cpu_limit
 from ..core.judgement import Explanation, explain, explained_by
+from ..core.mistake_signatures import has_numbers, is_telling, match
 from ..report import Diagnosis, Mistake
 from .transcript import (
     Behaviour,
@@ -264,7 +265,8 @@ def diagnose_by_tests(
     """
     shown = {trace.test: trace for trace in transcript if trace.test not in advisory_tests}
     failed = {trace.test for trace in shown.values() if trace.outcome == "failed"}
-    found = explain(list(_explanations(shown, misconceptions)), failed)
+    found = explain(list(_explanations(shown, misconceptions, _behave_alike)), failed)
+    found = found or explain(list(_explanations(shown, misconceptions, _fail_alike)), failed)
     if not found:
         return None
     first, *second = (one.misconception.entry for one in found)
@@ -273,22 +275,34 @@ def diagnose_by_tests(
 
 
 def _explanations(
-    shown: Mapping[str, Trace], misconceptions: Sequence[Misconception]
+    shown: Mapping[str, Trace],
+    misconceptions: Sequence[Misconception],
+    are_the_same: Callable[[Misconception, Trace, Trace], bool],
 ) -> Iterator[Explanation[Misconception]]:
+    """Yield the misconceptions that explain failed tests.
+
+    are_the_same: returns whether the traces of an answer and of a misconception count as the same.
+    """
     for one in misconceptions:
         first = next(iter(one.behaviour.transcript))  # it has run already, and rules out most misconceptions
-        if first.outcome == "failed" and first.test in shown and not _shows_the_same(one, shown[first.test], first):
+        if first.outcome == "failed" and first.test in shown and not are_the_same(one, shown[first.test], first):
             continue
         test = one.entry.caught_by or ""
-        if test not in shown or not _shows_the_same(one, shown[test], one.behaviour.trace(test)):
+        if test not in shown or not are_the_same(one, shown[test], one.behaviour.trace(test)):
             continue  # to run one test for each misconception is quick
         wrong = [trace for trace in one.behaviour.transcript if trace.outcome == "failed" and trace.test in shown]
-        alike = {trace.test for trace in wrong if _shows_the_same(one, shown[trace.test], trace)}
+        alike = {trace.test for trace in wrong if are_the_same(one, shown[trace.test], trace)}
         others = frozenset(trace.test for trace in wrong) - alike
-        yield Explanation(one, one.entry.sentence, frozenset(alike), others)
+        numbers = any(has_numbers(shown[test].mistake) for test in alike)
+        yield Explanation(one, one.entry.sentence, frozenset(alike), others, numbers)
 
 
-def _shows_the_same(one: Misconception, answer: Trace, misconception: Trace) -> bool:
+def _fail_alike(one: Misconception, answer: Trace, misconception: Trace) -> bool:
+    """Return whether a test found the same wrong in both: the rule of the student check."""
+    return match(answer.mistake, misconception.mistake) and is_telling(answer.mistake)
+
+
+def _behave_alike(one: Misconception, answer: Trace, misconception: Trace) -> bool:
     """Return whether an answer has the same trace of a test as a misconception.
 
     Gradients are compared only for misconceptions about gradients: they depend on how a wrong value is computed.

@@ -205,6 +205,8 @@ class Explanation(Generic[T]):
     """The tests that the misconception fails and in which the answer shows the same."""
     others: frozenset[Hashable]
     """The tests that the misconception fails and in which the answer shows something else."""
+    has_numbers: bool = True
+    """False if the answer shows no number in the explained tests, only NaN or infinity, to which many mistakes lead."""
 
     @property
     def is_sound(self) -> bool:
@@ -239,7 +241,7 @@ def explain(every: Sequence[Explanation[T]], failed: Set[Hashable]) -> list[Expl
     by_sentence = {one.sentence: one for one in sorted(certain, key=lambda one: len(one.tests))}
     found = sorted(by_sentence.values(), key=lambda one: -len(one.tests))[:2]
     if explained_by(found) != failed:
-        found = [one for one in found if len(one.tests) > 1]
+        found = [one for one in found if len(one.tests) > 1 and one.has_numbers]
     return found
 
 

@@ -19,6 +19,7 @@ from ..core.comparison import Mismatch, Unproven
 from ..core.counterexample import CounterexampleTarget
 from ..core.library_calls import LIBRARIES
 from ..core.lost_aspects import OF_VALUE
+from ..core.mistake_signatures import Signature, signature_of
 from ..core.observation import Missing, Raised, StudentFault
 from ..course import content
 from ..course.settings import load
@@ -100,6 +101,8 @@ class Verdict:
     aspect: str = OF_VALUE
     """The aspect of the answer that is wrong, such as `value`: see `core.comparison.Mismatch`."""
     details: tuple[str, ...] = ()
+    signature: Signature = field(default_factory=list)
+    """See `core.mistake_signatures`; empty unless the test failed because of the code's result or error."""
     unproven: bool = False
     """True if the test passed, but the tested call returned a wrong value, which `seen` describes."""
 
@@ -211,6 +214,7 @@ def run_test(student: StudentProxy, test: HiddenTest) -> Verdict:
             details=found.details if isinstance(found, Mismatch) else (),
             missing=isinstance(found, Missing),
             raised=isinstance(found, Raised),
+            signature=signature_of(found),
         )
     except (TimedOut, Crashed, OutOfBudget) as lost:
         return Verdict(test, "failed", _loss(lost), lost)

@@ -255,7 +255,7 @@ def _run_test(
     recording = Recording(backend, entry.name, entry.exercise) if entry else Recording(backend)
     student = StudentProxy(recording, right, known=known)
     verdict = run_test(student, test)
-    trace = Trace(test.name, verdict.outcome, tuple(recording.events))
+    trace = Trace(test.name, verdict.outcome, tuple(recording.events), verdict.signature)
     return _TestRun(verdict, trace, frozenset(recording.library_calls), student.kinds)
 
 

@@ -15,6 +15,7 @@ import torch
 from ..catalogue.bug_hunts import hunt_of
 from ..core.bench import Operation
 from ..core.comparison import Expected, Mismatch
+from ..core.mistake_signatures import value_sums
 from ..core.observation import Observation, StudentFault
 from ..core.operations import Call, KindOf, LoadParameters, ManualSeed, NamedParameters, ProbeDevice, Read, is_bias
 from ..course import content
@@ -26,7 +27,6 @@ from ..graders.fixtures import Float64Backend
 from ..graders.proxy import StudentProxy
 from ..student_check.examples import Call as ExampleCall
 from ..student_check.examples import StepRunner
-from ..student_check.mistake_signatures import value_sums
 from ..student_check.run_examples import new_notebook_state
 from .examiner import candidate_bench
 from .infer_aspects import ATTRIBUTES, ONLY, accepted_errors, infer_aspects

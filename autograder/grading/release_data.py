@@ -15,11 +15,11 @@ import torch
 from .. import catalogue
 from ..catalogue.bug_hunts import hunt_of
 from ..catalogue.build_cache import BuildCache
+from ..core.mistake_signatures import Signature, is_telling, match
 from ..course import content
 from ..graders.collection import HiddenTests
 from ..pool.requests import Handout
 from ..student_check.examples import shorten_steps
-from ..student_check.mistake_signatures import Signature, match
 from ..student_check.run_examples import new_notebook_state, run_examples
 from .machine import parallel_map
 from .public_examples import examples_of, verify_solutions
@@ -80,7 +80,7 @@ def _misconceptions(unit: str, exercise: str) -> list[catalogue.Candidate]:
 def _signatures(unit: str, answer: catalogue.Candidate, released: Mapping[str, Any]) -> Signatures:
     """Return the signatures, with sums in float64 if the code allows it: all machines then give the same digits."""
     found, exact = (_run(unit, answer, released, dtype) for dtype in (None, torch.float64))
-    if not any(map(_is_telling, found.values())):
+    if not any(map(is_telling, found.values())):
         return {}
     return {number: _exact(one, exact.get(number, one)) for number, one in found.items()}
 
@@ -97,11 +97,6 @@ def _exact(signature: Signature, exact: Signature) -> Signature:
     """Return the signature in float32, with the sums of the one in float64."""
     # The checksums are the student's.
     return exact if match(signature, exact) else signature
-
-
-def _is_telling(signature: Signature) -> bool:
-    """Return whether a signature is more than an error of the code's own `raise`, in which many misconceptions end."""
-    return any(isinstance(number, float) for number in signature)
 
 
 def _rounded(signature: Signature) -> Signature:

@@ -35,8 +35,8 @@ from ..core.judgement import (
     not_finite,
 )
 from ..core.lost_aspects import OF_COUNTING
+from ..core.mistake_signatures import is_near, value_sums
 from .examples import COMES_FIRST, Call, StepRunner, decode_value, inspected_result, judge_hunt_input
-from .mistake_signatures import is_near, value_sums
 
 _USUAL = 1e-4
 """Tolerance of an example that states none."""

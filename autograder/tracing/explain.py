@@ -212,6 +212,8 @@ def _advice(fault: LocatedFault, case: TraceCase) -> list[str]:
                 "is another "
                 "name meant?"
             ]
+        case FaultKind.WRONG_COUNT if fault.expected_count and fault.made is not None and not fault.made.dim():
+            return ["It returns this number as a tensor; a Python number is required, as int(...) or .item() makes it."]
         case FaultKind.WRONG_COUNT:
             expected, verb = _tensors(fault.expected_count), "is" if fault.expected_count == 1 else "are"
             return [f"It returns {_tensors(fault.result_count)}; {expected} {verb} required."]

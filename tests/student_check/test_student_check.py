@@ -19,13 +19,13 @@ from autograder.catalogue.mutation_record import check_part
 from autograder.catalogue.mutation_report import check_verdict, released_check
 from autograder.core import dropout
 from autograder.core.comparison import Mismatch
+from autograder.core.mistake_signatures import CommonMistakes, matching_mistakes, signature_of
 from autograder.core.run_trace import Run
 from autograder.graders.collection import collect
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.release_data import MOST_SENTENCES
 from autograder.grading.trace_cases import trace_cases
 from autograder.student_check.fault_location import fault_message, read_cases, read_trace
-from autograder.student_check.mistake_signatures import CommonMistakes, matching_mistakes, signature_of
 from autograder.student_check.run_examples import new_notebook_state, run_examples
 from autograder.student_check.unit_data import EXAMPLES, MISTAKES, STEPS, WRITTEN, data_file
 from solutions.latent_cache import LatentCache

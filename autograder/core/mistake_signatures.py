@@ -1,6 +1,7 @@
-"""Signatures of common mistakes: code that fails the same examples in the same way has that mistake.
+"""Signatures of common mistakes: code that fails the same tests in the same way has that mistake.
 
-The signature of a failed example is made of what its judge found: the message, and the value that is wrong. So code may
+The student check compares signatures of its examples, and grading those of the hidden tests. The signature of a failed
+example is made of what its judge found: the message, and the value that is wrong. So code may
 differ from a mistake in everything that no example inspects.
 """
 
@@ -11,9 +12,9 @@ from typing import Any
 
 import torch
 
-from ..core.comparison import Expected, Mismatch, difference
-from ..core.judgement import Explanation, explain, explained_by
-from ..core.observation import StudentFault, has_own_words
+from .comparison import Expected, Mismatch, difference
+from .judgement import Explanation, explain, explained_by
+from .observation import Raised, StudentFault, has_own_words
 
 Signature = list[int | float]
 """A checksum of everything exact, and sums over the elements of the wrong value."""
@@ -40,7 +41,8 @@ def matching_mistakes(signatures: Mapping[int, Signature], mistakes: Sequence[Ma
         shows = {int(number): signature for number, signature in mistake["shows"].items()}
         alike = {number for number in shows.keys() & signatures if match(signatures[number], shows[number])}
         sentences = tuple(mistake["sentences"])
-        every.append(Explanation(sentences, sentences, frozenset(alike), frozenset(shows) - alike))
+        numbers = any(has_numbers(signatures[number]) for number in alike)
+        every.append(Explanation(sentences, sentences, frozenset(alike), frozenset(shows) - alike, numbers))
     found = explain(every, signatures.keys())
     if any(len(one.misconception) > 1 for one in found):
         found = found[:1]
@@ -53,14 +55,27 @@ def signature_of(error: BaseException) -> Signature:
 
     An exception counts with its words, which contain the sizes that met, unless its author chose them.
     """
-    kind = type(error).__name__
+    kind = error.type_name if isinstance(error, Raised) else type(error).__name__
     try:
         if isinstance(error, Mismatch):
             return _signature_of(*_wrong_part(error))
-        has_words = isinstance(error, StudentFault) or not has_own_words(error)
-        return [_checksum(f"{kind}: {error}"), 1.0] if has_words else [_checksum(kind)]
+        if isinstance(error, Raised):  # its text has the line, which differs between answers
+            has_words, words = not error.has_own_words, error.message
+        else:
+            has_words, words = isinstance(error, StudentFault) or not has_own_words(error), str(error)
+        return [_checksum(f"{kind}: {words}"), 1.0] if has_words else [_checksum(kind)]
     except Exception:  # the answer's own class of tensors, or a list that holds itself
         return [_checksum(kind)]
+
+
+def is_telling(signature: Signature) -> bool:
+    """Return whether a signature is more than an error of the code's own `raise`, in which many mistakes end."""
+    return any(isinstance(number, float) for number in signature)
+
+
+def has_numbers(signature: Signature) -> bool:
+    """Return whether a signature is of more than NaN and infinities."""
+    return any(isinstance(number, float) and number for number in signature)
 
 
 def match(one: Signature, other: Signature) -> bool:
