@@ -1,0 +1,45 @@
+"""Of the held-out answers, every wrong one loses points, and every right one gets all points without a finding.
+
+Each run tries a part of each unit's answers; `pytest --every` tries all.
+"""
+
+import pytest
+
+from autograder import course
+from tests import sampling
+from tests.held_out import held_out
+from tests.typed import alone
+
+ANSWERS = [(unit, one) for unit in course.unit_names() for one in held_out(unit)]
+WRONG = [(unit, one) for unit, one in ANSWERS if one.wrong]
+RIGHT = [(unit, one) for unit, one in ANSWERS if not one.wrong]
+
+
+def graded(grading_process, unit, one):
+    notebook = alone(unit, **{one.exercise: one.code})
+    return grading_process.grade("held_out.ipynb", notebook, unit).exercise(one.exercise)
+
+
+def some(answers, one_in):
+    chosen = sampling.thinned(answers, one_in, by=lambda answer: answer[1].name)
+    return [pytest.param(*answer, id=f"{answer[1].exercise}-{answer[1].name}") for answer in chosen]
+
+
+@pytest.mark.parametrize(("unit", "one"), some(WRONG, 18))
+def test_a_wrong_answer_loses_points(grading_process, unit, one):
+    report = graded(grading_process, unit, one)
+    assert report.status in ("failed", "forbidden")
+    assert report.score < report.max_score
+
+
+@pytest.mark.parametrize(("unit", "one"), some(RIGHT, 9))
+def test_a_right_answer_gets_all_points_and_no_finding(grading_process, unit, one):
+    report = graded(grading_process, unit, one)
+    assert (report.status, report.score) == ("passed", report.max_score)
+    assert not report.mistake_messages
+    assert report.whereabouts is None
+
+
+def test_every_exercise_has_a_wrong_answer():
+    exercises = {(unit, exercise.name) for unit in course.unit_names() for exercise in course.unit(unit).exercises}
+    assert exercises == {(unit, one.exercise) for unit, one in WRONG}

@@ -1,0 +1,30 @@
+"""The held-out answers of tests/answers/held_out, which two writers wrote from the exercises' texts alone.
+
+Writer a writes like students of a first course, writer b like experienced engineers. Each answer has a sentence on what
+is wrong with it, or why it is right. All of them were written before any of them was graded.
+"""
+
+from dataclasses import dataclass
+
+import yaml
+
+from tests import TESTS
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """One held-out answer."""
+
+    exercise: str
+    name: str
+    writer: str
+    code: str
+    wrong: str = ""
+    """What is wrong with it; empty if it is right."""
+    right: str = ""
+
+
+def held_out(unit: str) -> list[HeldOut]:
+    """Return a unit's held-out answers."""
+    text = (TESTS / "answers" / "held_out" / f"{unit}.yaml").read_text()
+    return [HeldOut(**fields) for fields in yaml.safe_load(text)]
