@@ -225,6 +225,7 @@ def explain(every: Sequence[Explanation[T]], failed: Set[Hashable]) -> list[Expl
     A misconception explains a test if both fail it and the answer shows the same there. An answer may differ from a
     misconception where both are right, or have one more mistake. So only the tests that the misconception fails are
     compared.
+
     Empty also if misconceptions with different sentences may explain the same test: one of them would be wrong.
     every: the explanations by each misconception. failed: the tests that the answer fails.
     """

@@ -32,7 +32,7 @@ import torch
 from ...core.arguments import Arguments
 from ...core.bench import Bench, Operation
 from ...core.library_recorders import observe_functions, observe_operators
-from ...core.operations import Build, Call, KindOf, ProbeDevice
+from ...core.operations import Build, Call, ProbeDevice
 from ...core.packing import ProtocolError, Tensors
 from ..confine import process, scratch
 from ..confine.confinement import CannotConfine, Confinement, Terms, prepare
@@ -41,19 +41,6 @@ from .cells import Notebook
 from .protocol import End, Ending, Job
 from .request_loop import Service
 
-_REPETITIONS = 30
-"""Number of practice runs: Python makes code faster that has run a few times, and forked workers inherit that."""
-
-_CELL = """
-# A function, of which nothing stays.
-if True:
-    def halved(values, by=2.0):
-        \"\"\"The values, halved.\"\"\"
-        found = [value / by for value in values if value != (0, 1)]
-        return {"found": found, "of": len(values)}
-
-    del halved
-"""
 GRACE_SECONDS = 2.0
 WATCH_SECONDS = 0.5
 _KILOBYTE = 1024
@@ -100,25 +87,14 @@ def prepare_for_one(notebook: Notebook, *, cuda: bool) -> None:
     observe_functions()  # last, when all is imported
 
 
-def prepare_for_many(plots: LazyModule, notebook: Notebook, *, cuda: bool) -> None:
-    """Make later workers fast, before the second one is forked: draw a plot, run cells and answer requests.
-
-    plots: the plotting module, still to be imported. cuda: as in `prepare_for_one`.
-    """
+def prepare_for_many(plots: LazyModule) -> None:
+    """Make later workers fast, before the second one is forked: import the plotting module and draw a plot."""
     gc.disable()
     with contextlib.redirect_stderr(io.StringIO()):  # matplotlib warns that it cannot store a list of fonts
         pyplot = plots.load()
     figure, axes = pyplot.subplots()
     figure.colorbar(axes.imshow([[0.0, 1.0]]), label="weight")
     pyplot.close(figure)
-    bench = Bench({"scaled": lambda values, dim=-1: (values - values.amax(dim, keepdim=True)).exp() / 2})
-    values = torch.ones(2, 3)
-    operations: list[Operation[Any]] = [KindOf("scaled"), Call("scaled", Arguments((values.double(), 0)))]
-    if not cuda:
-        operations += [Call("scaled", Arguments((values,)), (values,)), ProbeDevice("scaled", Arguments((values,)))]
-    for _ in range(_REPETITIONS):
-        notebook.run("", _CELL)
-        _answer(Service(notebook, bench), operations)
     gc.freeze()
     gc.enable()
 
@@ -196,7 +172,7 @@ class _Workers:
         assert terms.scratch is not None
         process.keep_to_processor(job.core)  # the worker inherits that, and the caches are warm
         if self._plots is not None and not job.is_first:
-            prepare_for_many(self._plots, self._notebook, cuda=terms.cuda)
+            prepare_for_many(self._plots)
             self._plots = None
         folder = tempfile.mkdtemp(prefix="submission-", dir=terms.scratch)
         fork_server = os.getpid()
