@@ -144,7 +144,7 @@ PUT_BACK = "# This cell was missing from the submitted notebook; grading has res
 MOVED = "*[What was written here is in the answer to `{name}`.]*"
 FOUND = "*[The answer was not written into this cell. It was found in {where}:]*\n\n{text}"
 
-LEFT_OUT = "[The check that this notebook contained was here. Grading does not use it.]"
+CHECK_LEFT_OUT = "[The check that this notebook contained was here. Grading does not use it.]"
 
 ADDED_TO = "added_to"
 """Metadata key of a cell with lines that a student added to a locked cell; the value is the locked cell's name."""
@@ -267,7 +267,7 @@ def _unnamed(raw: RawCell, number: int, claimed: Any) -> Any:
     type. If the released cell is locked, the new cell has its text, and runs only if grading runs the locked cell.
     """
     if raw.grade_id == CARRIED:
-        return new_cell("raw", f"cell-{number}", LEFT_OUT)
+        return new_cell("raw", f"cell-{number}", CHECK_LEFT_OUT)
     kind = raw.cell_type if raw.cell_type in ("code", "markdown") else "raw"
     is_of_type = claimed is not None and claimed.cell_type == kind
     if claimed is None or (kind == "code" and not is_of_type):
