@@ -6,8 +6,8 @@ import json
 import pytest
 
 from autograder.course import notebook
+from autograder.course.notebook import MOST_PICTURES
 from autograder.course.notebook_file import read_at
-from autograder.course.notebook_filter import MOST_PICTURES
 from tests.typed import solved
 
 UNIT = "dot_product_attention"
