@@ -7,58 +7,14 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..student_check.unit_data import data_file, zip_file
 
 LATER = ("buggy", "draw", "example", "explain", "guess", "hint", "show")
 """Functions that older versions of the student check lack. A new notebook may be next to an old version."""
 
-_STOPS = """try:
-    {imported}
-except ModuleNotFoundError:
-    raise FileNotFoundError(
-        "{module}.py is missing: put all files of this assignment into the "
-        "folder of this notebook (in Colab into Files, at the left), then run "
-        "this cell again."
-    ) from None"""
-
-_FETCHES = """try:
-    {imported}
-except ModuleNotFoundError:  # the notebook stands alone
-    import importlib
-    from pathlib import Path
-    from urllib.request import urlopen
-
-    place = (
-        "{address}"
-    )
-    try:
-        for name in (
-{files}
-        ):
-            with urlopen(f"{{place}}/{{name}}", timeout=60) as file:
-                Path(name).write_bytes(file.read())
-    except Exception as error:
-        raise FileNotFoundError(
-            "{module}.py is missing, and could not be fetched from "
-            f"{{place}} ({{error}}): put all files of this assignment into the "
-            "folder of this notebook, then run this cell again."
-        ) from None
-    importlib.invalidate_caches()
-    {imported}"""
-
-_LATER = """
-try:
-    from {module} import {names}
-except ImportError:  # the file beside this notebook is older
-
-    def older(*_, **__):
-        print(
-            "{module}.py is older than this notebook: fetch the "
-            "assignment's files again, then restart the kernel."
-        )
-
-    {same}"""
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def guarded(code: str, module: str, address: str, later: Sequence[str] = ()) -> str:
@@ -68,7 +24,7 @@ def guarded(code: str, module: str, address: str, later: Sequence[str] = ()) -> 
     the unit's name; empty to fetch none. later: the functions of `LATER` to import even if the code does not import
     them.
     """
-    template = _FETCHES if address else _STOPS
+    template = _template("import_or_fetch" if address else "import_or_stop")
     unit = address.rpartition("/")[2]
     files = [data_file(unit), zip_file(module), f"{module}.py"]  # the check last
 
@@ -84,9 +40,13 @@ def guarded(code: str, module: str, address: str, later: Sequence[str] = ()) -> 
         same = ["    " + " = ".join([*others, "older"])] * bool(others)
         called = ["    def buggy(*_):  # what it gives is called too\n        return older"] * ("buggy" in names)
         stand_ins = "\n\n".join(same + called).strip()
-        return text + _LATER.format(module=module, names=", ".join(names), same=stand_ins)
+        return text + _template("import_later").format(module=module, names=", ".join(names), same=stand_ins)
 
     return re.sub(rf"^from {module} import (.+)$", written, code, flags=re.M)
+
+
+def _template(name: str) -> str:
+    return (_TEMPLATES / f"{name}.txt").read_text().removesuffix("\n")
 
 
 @dataclass(frozen=True)

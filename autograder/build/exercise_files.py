@@ -7,7 +7,7 @@ import ast
 import keyword
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -18,131 +18,7 @@ from ..course import content
 from ..course.settings import folder, load
 from ..errors import UserError
 
-UNIT_TEXT = Template("""\
-# %% [markdown]
-# # TO WRITE: the unit's title
-#
-# TO WRITE: what it is about
-
-# %% locked="setup"
-import torch
-from torch import nn
-
-from $check import check
-""")
-
-UNIT_SOLUTIONS = Template('''\
-"""TO WRITE: what the unit is about."""
-''')
-
-TEXT = Template("""
-# %% [markdown]
-# ## $name
-#
-# TO WRITE: what `$name` is to do, what goes in and what comes out, with shapes; and how many points it is worth
-
-# %% exercise="$name" points=1
-""")
-
-HINTS = Template("""\
-$name:
-  - "TO WRITE: a question that leads there"
-  - "TO WRITE: a plan of shapes"
-  - "TO WRITE: the operation to look up"
-""")
-
-FUNCTION = Template('''
-
-def $name(x: torch.Tensor) -> torch.Tensor:
-    """TO WRITE: what it returns, with the shapes of what goes in and comes out."""
-    return x  # TO WRITE: the right answer, with the arguments above
-''')
-
-CLASS = Template('''
-
-class $name(nn.Module):
-    """TO WRITE: what it is for, and what its layers are called."""
-
-    def __init__(self, d: int) -> None:
-        super().__init__()
-        self.linear = nn.Linear(d, d, bias=False)  # TO WRITE: its layers
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """TO WRITE: what it returns, with the shapes of what goes in and comes out."""
-        return self.linear(x)  # TO WRITE: the right answer
-''')
-
-_CALLEE = """\
-    def callee(self, face):
-        return face.$name(5)  # TO WRITE: how an instance is built
-
-"""
-
-_GRADERS = '''\
-"""Hidden graders of `$name`."""
-
-from autograder.graders import contracts
-
-
-@contracts.exercise("$name")
-class TestItsGraders(contracts.Graders):
-{callee}    def draw(self, rng, *sizes):
-        return (rng.randn(*(sizes or (4, 5))),)  # TO WRITE: the arguments of a call, as drawn for these sizes
-
-    # TO WRITE: what must hold, one grader each, with a statement for students; at least one is public
-    test_rows = contracts.agree("Each row is what it should be.", [(4, 5), (1, 5)], public=True)
-    test_leading_dimensions = contracts.agree("Any number of leading dimensions works.", [(2, 3, 5), (5,)])
-    test_gradients = contracts.gradients("Gradients flow back to the input.")
-    test_float64 = contracts.float64("In float64 the result is as exact as float64 is.")
-    test_input_is_unchanged = contracts.unchanged("The input is left as it was.")
-    test_follows_device = contracts.device("The result is on the input's device.")
-'''
-
-GRADERS_OF_A_FUNCTION = Template(_GRADERS.format(callee=""))
-GRADERS_OF_A_CLASS = Template(_GRADERS.format(callee=_CALLEE))
-
-MISTAKES = Template("""\
-exercises: $name
-# TO WRITE: at least three mistakes, as CONTRIBUTING.md says; `autograder matrix $unit -k $name` tries them
-# value, caught by test_rows:
-#   what_is_wrong:
-#     says: "What is wrong; what to do instead."
-#     edit: what the solution says -> what a student may write
-""")
-
-_RIGHT_ANSWERS = '''\
-"""Right answers to `$name`, as different students write them."""
-{imports}
-from autograder.catalogue import right_answer
-
-
-# TO WRITE: at least two right answers in other styles than the solution's
-@right_answer("$name")
-{answer}'''
-
-_FUNCTION_IN_ANOTHER_STYLE = '''\
-def ${snake}_in_another_style(x):
-    """what its style is"""
-    return x
-'''
-_CLASS_IN_ANOTHER_STYLE = '''\
-class ${name}InAnotherStyle(nn.Module):
-    """what its style is"""
-
-    def __init__(self, d):
-        super().__init__()
-        self.linear = nn.Linear(d, d, bias=False)
-
-    def forward(self, x):
-        return self.linear(x)
-'''
-
-RIGHT_ANSWER_OF_A_FUNCTION = Template(_RIGHT_ANSWERS.format(imports="", answer=_FUNCTION_IN_ANOTHER_STYLE))
-RIGHT_ANSWER_OF_A_CLASS = Template(
-    _RIGHT_ANSWERS.format(imports="\nfrom torch import nn\n", answer=_CLASS_IN_ANOTHER_STYLE)
-)
-
-
+_TEMPLATES = Path(__file__).parent / "templates"
 MARK = "TO WRITE:"
 
 
@@ -167,29 +43,32 @@ def new_exercise(unit: str, name: str, *, of_a_class: bool = False) -> list[Path
     mistakes_file = content.place(content.MISCONCEPTIONS) / unit / f"{snake}.yaml"
     right_answers_file = content.place(content.RIGHT_ANSWERS) / unit / f"{snake}.py"
     words = {"name": name, "snake": snake, "unit": unit, "check": load().check}
-    text = read_text(text_file) or UNIT_TEXT.substitute(words)
-    solutions = read_text(solutions_file) or UNIT_SOLUTIONS.substitute(words)
+    text = read_text(text_file) or _filled("unit_text", words)
+    solutions = read_text(solutions_file) or _filled("unit_solutions", words)
     _reject_taken(unit, name, text, solutions)
     for file in (graders_file, mistakes_file, right_answers_file):
         if file.exists():
             raise NotBegun(f"{file.relative_to(folder())} already exists: move it, or choose another name.")
     solutions = _importing("from torch import nn" if of_a_class else "", _importing("import torch", solutions))
-    definition = CLASS if of_a_class else FUNCTION
-    graders = GRADERS_OF_A_CLASS if of_a_class else GRADERS_OF_A_FUNCTION
-    right_answer = RIGHT_ANSWER_OF_A_CLASS if of_a_class else RIGHT_ANSWER_OF_A_FUNCTION
+    kind = "class" if of_a_class else "function"
     contents = {
-        text_file: text.rstrip("\n") + "\n" + TEXT.substitute(words),
-        solutions_file: solutions.rstrip("\n") + "\n" + definition.substitute(words),
-        graders_file: graders.substitute(words),
-        mistakes_file: MISTAKES.substitute(words),
-        right_answers_file: right_answer.substitute(words),
+        text_file: text.rstrip("\n") + "\n" + _filled("exercise_text", words),
+        solutions_file: solutions.rstrip("\n") + "\n" + _filled(kind, words),
+        graders_file: _filled(f"{kind}_graders", words),
+        mistakes_file: _filled("mistakes", words),
+        right_answers_file: _filled(f"{kind}_right_answer", words),
     }
     if lesson := read_text(lesson_file):
-        contents[lesson_file] = _with_hints(lesson, HINTS.substitute(words))
+        contents[lesson_file] = _with_hints(lesson, _filled("hints", words))
     for file in contents:
         output_files.check(file, makes_folder=True)
     output_files.write({file: content.encode() for file, content in contents.items()}, makes_folder=True)
     return list(contents)
+
+
+def _filled(template: str, words: Mapping[str, str]) -> str:
+    """Return the text of a template with these words filled in."""
+    return Template((_TEMPLATES / f"{template}.txt").read_text()).substitute(words)
 
 
 def left_to_write(unit: str) -> list[str]:
@@ -323,8 +202,8 @@ def remove_exercise(unit: str, name: str) -> Removal:
             after[path] = after[path] if any(_definitions(after[path], path)) else ""
     words = {"unit": unit, "check": load().check}
     begun = {
-        text_file: UNIT_TEXT.substitute(words),
-        solutions_file: UNIT_SOLUTIONS.substitute(words),
+        text_file: _filled("unit_text", words),
+        solutions_file: _filled("unit_solutions", words),
     }
     if all(after.get(path) == text for path, text in begun.items()):
         after |= dict.fromkeys(begun, "")

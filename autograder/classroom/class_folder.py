@@ -30,37 +30,7 @@ _FORMER_FILES = [
 ]
 """Data of the student check in earlier versions. One file named after the unit has replaced them."""
 
-_CONFIG = '''\
-"""nbgrader's settings for this class: those of the course, in this folder. Read by nbgrader, formgrader, autograder."""
-
-import os
-from pathlib import Path
-
-here = Path(__file__).resolve().parent
-course = (here / {course!r}).resolve()
-# Without the course's settings nbgrader would go on, and run submissions without isolation.
-if not (course / {settings!r}).is_file():
-    raise SystemExit(f"{{course}} has no {settings}. Write where the course is now into {{__file__}}.")
-os.environ.setdefault({variable!r}, str(course))
-
-c = get_config()  # noqa: F821  (nbgrader provides it)
-try:
-    load_subconfig(str(course / {settings!r}))  # noqa: F821
-except Exception as error:
-    raise SystemExit(f"{{course}} cannot be used: {{error}}. Is this its environment?") from None
-
-c.CourseDirectory.root = str(here)
-
-# Classes that share an exchange each need an id of their own:
-# c.CourseDirectory.course_id = "autumn"
-
-# The zone of those who submit, whose names for it (CET, CEST) their time stamps have:
-# c.Exchange.timezone = "Europe/Berlin"
-
-# Where assignments are released and collected. Students' accounts cannot reach this one, since the folder around it has
-# solutions and grades: name a folder outside of it that they can read and write.
-c.Exchange.root = str(here / "exchange")
-'''
+_TEMPLATE = Path(__file__).parent / "templates" / "nbgrader_config.txt"
 
 
 class NotMade(UserError):
@@ -141,7 +111,7 @@ def _config(place: Path) -> str:
     """
     here = place.resolve()
     path = os.path.relpath(folder(), here) if here.is_relative_to(folder()) else str(folder())
-    return _CONFIG.format(course=path, settings=SETTINGS, variable=VARIABLE)
+    return _TEMPLATE.read_text().format(course=path, settings=SETTINGS, variable=VARIABLE)
 
 
 class Upgrade(NamedTuple):

@@ -4,7 +4,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import Progress
@@ -82,34 +82,25 @@ def grade(
     from ..classroom.grade import preview
 
     root = class_folder(course_folder)
-    settings = isolation_settings(require_isolation, trust_submissions)
-    new_batch = batch_grading_at(scheduler, plain_tcp=plain_tcp)
-    repair = repair and scheduler is None  # on a cluster, repairs are not searched
+    options: dict[str, Any] = {
+        "device": device,
+        "settings": isolation_settings(require_isolation, trust_submissions),
+        "process_count": process_count,
+        "regrade": regrade,
+        "repair": repair and scheduler is None,  # on a cluster, repairs are not searched
+        "new_batch": batch_grading_at(scheduler, plain_tcp=plain_tcp),
+    }
     hint = "" if dry_run else " The gradebook has the grades so far; run the same command again for the rest."
     try:
         work = assignment(unit, root, submitted, roster, id_column, section=section)
         if dry_run:
-            expected = preview(
-                work,
-                device=device,
-                settings=settings,
-                process_count=process_count,
-                regrade=regrade,
-                repair=repair,
-                new_batch=new_batch,
-            )
-            _print_preview(work, expected, as_json=as_json)
+            _print_preview(work, preview(work, **options), as_json=as_json)
             return
         with Progress(console=to_stderr, transient=True, disable=not to_stderr.is_terminal) as progress:
             task = progress.add_task(f"starting to grade {unit}", total=None)
             result = grade_class(
                 work,
-                device=device,
-                settings=settings,
-                process_count=process_count,
-                regrade=regrade,
-                repair=repair,
-                new_batch=new_batch,
+                **options,
                 on_start=lambda total, what: progress.update(task, total=total, completed=0, description=what),
                 on_step=lambda: progress.advance(task),
             )

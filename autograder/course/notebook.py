@@ -13,7 +13,11 @@ from typing import Any, TypeVar
 import msgspec
 
 MAX_BYTES = 16 << 20
-"""Most bytes of a notebook, without its outputs."""
+"""Most bytes of a notebook, without its outputs and pictures."""
+MOST_PICTURES = 12 << 20
+"""Most base64 bytes of all inline pictures and attachments of a notebook together; the rest is cut off."""
+CUT = b"!"
+"""Marks the end of a picture that was cut off; base64 never contains this character."""
 MAX_CHARACTERS = 200_000
 """Most characters of a cell that is executed. Only this many are searched for definitions."""
 MAX_CELLS = 2_000
@@ -22,7 +26,12 @@ MAX_LINES = 1_000_000
 MAX_MODULES = 50
 """Most imported modules that are listed for a cell."""
 _MAX_NAME = 100
+_MAX_FRAGMENTS = 100_000
+"""Most cells that are decoded to find out how many there are."""
+_MAX_REPAIRED = MAX_BYTES + MOST_PICTURES
+"""Most bytes of a file with invalid JSON that is repaired. Repairing takes up to 10 seconds."""
 _AGAIN = "Save it from Jupyter again."
+CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save the notebook again."
 _FEWER = "Delete those that you do not need."
 
 # Both match each character only once in any text: Python's tokenizer takes hours on a string that never ends.
@@ -35,10 +44,11 @@ _WORD = re.compile(
     | \d\w*+ | (?P<name>\w++)""",
     re.S | re.X,
 )
-_JSON_TOKEN = re.compile(rb'"[^"\\]*+(?:(?>\\.[^"\\]*+))*+"|-?Infinity|NaN', re.S)
+_JSON_TOKEN = re.compile(rb'"[^"\\]*+(?:(?>\\.[^"\\]*+))*+"?|-?Infinity|NaN', re.S)
 _INVALID_IN_STRING = re.compile(
     rb"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F]\w\w)|\\.|([\x00-\x1f])", re.S
 )
+_PICTURE = re.compile(rb'(;base64,|"(?=[A-Za-z0-9+/=]{100}))([A-Za-z0-9+/=]*+)')
 # No \s: it matches line ends too, and searching a cell of empty lines would take hours.
 _DEFINITION = re.compile(r"^[ \t]*(?:async def|def|class)[ \t]+(\w+)", re.M)
 _IMPORT = re.compile(r"^[ \t]*+(?:from[ \t]++([\w.]++)[ \t]++import\b|import[ \t]++([\w., \t]++))", re.M)
@@ -49,6 +59,7 @@ _INVISIBLE = re.compile(
 )
 
 _T = TypeVar("_T")
+_N = TypeVar("_N")
 
 
 class UnreadableNotebook(msgspec.Struct, frozen=True):
@@ -135,6 +146,21 @@ class RawNotebook(msgspec.Struct):
     cells: list[RawCell]
 
 
+class _KeptCell(msgspec.Struct):
+    """The parts of a cell that are kept when a file is read. The texts are not decoded, which saves memory."""
+
+    cell_type: msgspec.Raw
+    source: msgspec.Raw = msgspec.Raw(b'""')
+    metadata: RawMetadata | None = None
+    id: msgspec.Raw = msgspec.Raw(b'""')
+    attachments: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _KeptNotebook(msgspec.Struct):
+    nbformat: msgspec.Raw
+    cells: list[_KeptCell]
+
+
 @dataclass(frozen=True)
 class CodeCell:
     """A code cell of a submission, to be executed."""
@@ -185,25 +211,57 @@ def definitions(code: str) -> frozenset[str]:
     return frozenset(_DEFINITION.findall(code[:MAX_CHARACTERS]))
 
 
+def without_outputs(content: bytes | bytearray) -> bytes | UnreadableNotebook:
+    """Return a notebook's JSON without outputs and other values that grading does not need; these may have any size.
+
+    Pictures beyond MOST_PICTURES are cut off. If the notebook cannot be graded, return the reason.
+    content: the JSON of a whole file.
+    """
+    if content.count(b"cell_type") > _MAX_FRAGMENTS:
+        return UnreadableNotebook(f"The notebook has more than {MAX_CELLS} cells. {_FEWER}")
+    notebook = _decoded(content, _KeptNotebook)
+    if isinstance(notebook, UnreadableNotebook):
+        return notebook
+    left = MOST_PICTURES
+
+    def cut(match: re.Match[bytes]) -> bytes:
+        nonlocal left
+        picture = match[2][:left]
+        left -= len(picture)
+        return match[0] if picture == match[2] else match[1] + picture + CUT
+
+    kept = _PICTURE.sub(cut, msgspec.json.encode(notebook))
+    if len(kept) - (MOST_PICTURES - left) > MAX_BYTES:
+        return UnreadableNotebook(
+            f"The notebook has {len(kept) / 2**20:.0f} MB outside the outputs, more than {MAX_BYTES >> 20} MB. Delete "
+            "what is not needed, such as long data in a cell, and save the notebook again."
+        )
+    return kept
+
+
 def parse(content: bytes | UnreadableNotebook) -> RawNotebook | UnreadableNotebook:
     """Decode a notebook's JSON; if the notebook cannot be graded, return the reason.
 
     content: the JSON; an UnreadableNotebook is returned unchanged.
     """
-    if isinstance(content, UnreadableNotebook):
-        return content
+    notebook = content if isinstance(content, UnreadableNotebook) else _decoded(content, RawNotebook)
+    if isinstance(notebook, RawNotebook) and (problem := _problem(notebook)):
+        return UnreadableNotebook(problem)
+    return notebook
+
+
+def _decoded(content: bytes | bytearray, kind: type[_N]) -> _N | UnreadableNotebook:
+    """Decode a notebook's JSON as this type; if that is impossible, return the reason."""
     try:
-        notebook = _decode_notebook(content.removeprefix(codecs.BOM_UTF8))
+        is_marked = content.startswith(codecs.BOM_UTF8)
+        return _decode_notebook(content[len(codecs.BOM_UTF8) :] if is_marked else content, kind)
     except msgspec.ValidationError as error:
         problem = f"The file is JSON but not a Jupyter notebook: {error}. {_AGAIN}"
     except RecursionError:
         problem = f"The file is nested too deeply to be a notebook. {_AGAIN}"
     except (msgspec.DecodeError, UnicodeDecodeError):
-        problem = f"The file is not a notebook: its content is not JSON. {_AGAIN}"
-    else:
-        problem = _problem(notebook)
-        if not problem:
-            return notebook
+        advice = _AGAIN if len(content) <= _MAX_REPAIRED else CLEAR
+        problem = f"The file is not a notebook: its content is not JSON. {advice}"
     return UnreadableNotebook(problem)
 
 
@@ -219,17 +277,19 @@ def _problem(notebook: RawNotebook) -> str:
     return f"The notebook has {lines} lines, more than {MAX_LINES}. {_FEWER}" if lines > MAX_LINES else ""
 
 
-def _decode_notebook(content: bytes) -> RawNotebook:
+def _decode_notebook(content: bytes | bytearray, kind: type[_N]) -> _N:
     """Decode a notebook's JSON; raises msgspec.DecodeError, UnicodeDecodeError and RecursionError."""
     try:
-        return msgspec.json.decode(content, type=RawNotebook)
+        return msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.json.decode(_repaired(content), type=RawNotebook)
+        if len(content) > _MAX_REPAIRED:
+            raise
+        return msgspec.json.decode(_repaired(content), type=kind)
 
 
-def _repaired(content: bytes) -> bytes:
+def _repaired(content: bytes | bytearray) -> bytes:
     """Repair invalid JSON: replace NaN and Infinity by `null`, and bytes that are not UTF-8 by U+FFFD.
 
     Line ends and other control characters within strings are escaped. Takes time linear in the length.

@@ -2,15 +2,14 @@
 
 A path may lead through folders and zip files: `work/unit.ipynb`, `work.zip/part/unit.ipynb`, `a.zip/b.zip/unit.ipynb`.
 Nothing is unpacked into a folder, and no path can lead out of the student's folder. Each file is read once, and only
-the parts that grading needs are kept: see `notebook_filter`.
+the parts that grading needs are kept.
 """
 
-import codecs
 import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,8 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 from zipfile import ZipInfo
 
-from .notebook import MAX_BYTES, UnreadableNotebook
-from .notebook_filter import TooManyParts, WithoutOutputs
+from .notebook import CLEAR, UnreadableNotebook, without_outputs
 from .submitted_files import BadZip, NotAFile, NotTaken, OpenedFolder, ZipFile, file_at, path_within, size_of
 
 UNREADABLE = (BadZip, NotTaken, NotAFile, OSError, ValueError)
@@ -38,7 +36,6 @@ _DEEPEST_ZIP = 3
 _MOST_IN_ZIP = 20
 """Most notebooks of a zip file that are returned; the newest are preferred."""
 MAX_FILE_BYTES = 256 << 20
-_CLEAR = "Clear the outputs (Kernel, Restart and Clear Outputs) and save the notebook again."
 
 
 @dataclass
@@ -281,7 +278,7 @@ def _read(context: AbstractContextManager[File]) -> NotebookFile:
     return NotebookFile(content, digest.hexdigest())
 
 
-def _only_notebook(stream: BufferedReader, file: File, digest: "hashlib._Hash") -> bytes:
+def _only_notebook(stream: BufferedReader, file: File, digest: "hashlib._Hash") -> bytes | UnreadableNotebook:
     """Return the content of the only notebook in a zip file; raises _Refused if it has not exactly one.
 
     digest: updated with the whole zip file.
@@ -297,40 +294,16 @@ def _only_notebook(stream: BufferedReader, file: File, digest: "hashlib._Hash") 
             return _content(notebook, hashlib.sha256())
 
 
-def _content(file: File, digest: "hashlib._Hash") -> bytes:
+def _content(file: File, digest: "hashlib._Hash") -> bytes | UnreadableNotebook:
     """Return a notebook's content without outputs, in UTF-8; raises _Refused. digest: updated with the whole file."""
-    without_outputs = WithoutOutputs()
-    pieces: list[bytes] = []
-    length = 0
-    in_utf8: Callable[[bytes], bytes] | None = None
+    content = bytearray()
     for chunk in _chunks(file):
         digest.update(chunk)
-        if in_utf8 is None:
-            in_utf8, chunk = _to_utf8(chunk), chunk.removeprefix(codecs.BOM_UTF8)
-        try:
-            pieces.append(without_outputs.feed(in_utf8(chunk)))
-        except TooManyParts:
-            size = _megabytes(file.size)
-            raise _Refused(f"The file ({size}) has too many parts to be read. {_CLEAR}") from None
-        length += len(pieces[-1])
-        if length - without_outputs.pictures > MAX_BYTES:
-            raise _Refused(
-                f"The file has {_megabytes(file.size)}, more than {MAX_BYTES >> 20} MB of it outside the outputs. "
-                "Delete what is not needed, such as long data in a cell, and save the notebook again."
-            )
-    return b"".join([*pieces, without_outputs.end()])
-
-
-def _to_utf8(beginning: bytes) -> Callable[[bytes], bytes]:
-    """Return a function that converts the chunks of a file to UTF-8; some editors save notebooks in UTF-16.
-
-    beginning: the first chunk, from which the encoding is detected.
-    """
-    encoding = json.detect_encoding(beginning)
-    if encoding.startswith("utf-8"):
-        return bytes
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    return lambda chunk: decoder.decode(chunk).encode("utf-8", "replace")
+        content += chunk
+    encoding = json.detect_encoding(bytes(content[:4]))
+    if not encoding.startswith("utf-8"):  # some editors save notebooks in UTF-16
+        content = bytearray(content.decode(encoding, "replace").encode("utf-8", "replace"))
+    return without_outputs(content)
 
 
 def _chunks(file: File) -> Iterator[bytes]:
@@ -344,7 +317,7 @@ def _chunks(file: File) -> Iterator[bytes]:
                 break
             yield chunk
     if length > MAX_FILE_BYTES:
-        raise _Refused(f"The file has {_megabytes(length)}, more than {_megabytes(MAX_FILE_BYTES)}. {_CLEAR}")
+        raise _Refused(f"The file has {_megabytes(length)}, more than {_megabytes(MAX_FILE_BYTES)}. {CLEAR}")
 
 
 def _megabytes(size: int) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import UserError
-from .notebook import RawCell, RawNotebook, parse
+from .notebook import NbgraderMetadata, RawCell, RawNotebook, parse
 from .settings import folder
 
 CHECK_PREFIX = "test_"
@@ -198,6 +198,9 @@ def _unit(path: Path, changed: int) -> Unit:
         cells = msgspec.json.decode(path.read_bytes(), type=RawNotebook).cells
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnusableUnit(f"{path} cannot be read: {error}. Restore the file.") from None
+    for number, cell in enumerate(cells, start=1):
+        if cell.metadata and (fault := _metadata_fault(cell.metadata.nbgrader)):
+            raise UnusableUnit(f"{path}: nbgrader's metadata of cell {number} cannot be used: {fault}. Correct them.")
     named = [(meta.grade_id, meta, cell) for cell in cells if (meta := cell.nbgrader).grade_id]
     code = [(name, meta, cell.text) for name, meta, cell in named if cell.cell_type == "code"]
     plain = [cell for cell in cells if cell.cell_type == "code" and not cell.grade_id]
@@ -220,6 +223,15 @@ def _unit(path: Path, changed: int) -> Unit:
         showing_cells=frozenset(cell.text for cell in plain if not cell.autograder.training),
         training_cells={cell.cell_id: cell.text for cell in plain if cell.autograder.training},
     )
+
+
+def _metadata_fault(metadata: msgspec.Raw) -> str:
+    """Return why nbgrader's metadata of a cell cannot be decoded; empty if they can, or if the cell has none."""
+    try:
+        msgspec.json.decode(metadata, type=NbgraderMetadata | None)
+    except msgspec.DecodeError as error:
+        return str(error)
+    return ""
 
 
 def _sections(cells: list[RawCell]) -> dict[str, str]:

@@ -11,6 +11,7 @@ million characters long. It would crowd out the text below it in all programs th
 import base64
 import binascii
 import re
+import struct
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -25,8 +26,7 @@ from .. import course
 from ..course.cells import CARRIED, WrittenAnswer, edits, is_addition, is_training, likenesses, written_answers
 from ..course.locked_cells import Edit
 from ..course.nodes import copied, new_cell, truncate_for_storage
-from ..course.notebook import RawCell, RawNotebook, UnreadableNotebook, cell_name, joined, parse
-from ..course.notebook_filter import CUT, kind_of
+from ..course.notebook import CUT, RawCell, RawNotebook, UnreadableNotebook, cell_name, joined, parse
 from ..formatting.fragments import DOWNLOADED, LEFT_OUT, SHOWN
 
 PICTURES = "autograder_pictures"
@@ -35,6 +35,8 @@ _MOST_FILES = 50
 _MOST_PIXELS = 50_000_000
 _MOST_NAMES = 4_000
 """Maximum number of strings in a cell's attachments, each of which may be a name."""
+_SOF = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+"""The markers (SOF0 to SOF15) that precede the height and width in a JPEG file."""
 _SHORTEST = 200
 """Minimum number of characters of data that are not base64 and become a file."""
 _DATA = re.compile(r"data:[\w.+-]{1,80}/[\w.+-]{1,80}((?:;[\w.+=-]{1,80}){0,5}),([^\s)\"'<>]*+)")
@@ -42,6 +44,48 @@ _ATTACHED = re.compile(r"attachment:([^\s)\"'<>]+)")
 _NAMES = rf"{SHOWN.pattern}|{DOWNLOADED.pattern}|{LEFT_OUT}"
 _IMG = re.compile(rf"<img\b[^<>]{{0,1000}}?\bsrc\s{{0,9}}=\s{{0,9}}[\"']?({_NAMES})[\"']?[^<>]{{0,1000}}>", re.I)
 _ALT = re.compile(r"\balt\s{0,9}=\s{0,9}[\"']([^\"'<>\[\]]{0,300})", re.I)
+
+
+def kind_of(content: bytes) -> tuple[str, int]:
+    """Return a raster picture's file ending, such as `png`, and its number of pixels; "" and 0 for other content."""
+    if content.startswith(b"\x89PNG\r\n\x1a\n") and content[12:16] == b"IHDR":
+        return "png", _product(">II", content[16:24])
+    if content[:6] in (b"GIF87a", b"GIF89a"):
+        return "gif", _product("<HH", content[6:10])
+    if content.startswith(b"\xff\xd8\xff"):
+        return "jpg", _of_jpeg(content)
+    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
+        return "webp", _of_webp(content)
+    return "", 0
+
+
+def _product(layout: str, sizes: bytes) -> int:
+    if len(sizes) < struct.calcsize(layout):
+        return 0
+    width, height = struct.unpack(layout, sizes)
+    return int(width) * int(height)
+
+
+def _of_jpeg(content: bytes) -> int:
+    at = 2
+    while at + 9 <= len(content) and content[at] == 0xFF:
+        marker = content[at + 1]
+        if marker in _SOF:
+            return _product(">HH", content[at + 5 : at + 9])
+        at += 1 if marker == 0xFF else 2 + int.from_bytes(content[at + 2 : at + 4])
+    return 0
+
+
+def _of_webp(content: bytes) -> int:
+    form, data = content[12:16], content[20:30]
+    if len(data) < 10:
+        return 0
+    if form == b"VP8X":
+        return (1 + int.from_bytes(data[4:7], "little")) * (1 + int.from_bytes(data[7:10], "little"))
+    if form == b"VP8L":
+        bits = int.from_bytes(data[1:5], "little")
+        return (1 + (bits & 0x3FFF)) * (1 + (bits >> 14 & 0x3FFF))
+    return (int.from_bytes(data[6:8], "little") & 0x3FFF) * (int.from_bytes(data[8:10], "little") & 0x3FFF)
 
 
 @dataclass
@@ -144,7 +188,7 @@ PUT_BACK = "# This cell was missing from the submitted notebook; grading has res
 MOVED = "*[What was written here is in the answer to `{name}`.]*"
 FOUND = "*[The answer was not written into this cell. It was found in {where}:]*\n\n{text}"
 
-LEFT_OUT = "[The check that this notebook contained was here. Grading does not use it.]"
+CHECK_LEFT_OUT = "[The check that this notebook contained was here. Grading does not use it.]"
 
 ADDED_TO = "added_to"
 """Metadata key of a cell with lines that a student added to a locked cell; the value is the locked cell's name."""
@@ -267,7 +311,7 @@ def _unnamed(raw: RawCell, number: int, claimed: Any) -> Any:
     type. If the released cell is locked, the new cell has its text, and runs only if grading runs the locked cell.
     """
     if raw.grade_id == CARRIED:
-        return new_cell("raw", f"cell-{number}", LEFT_OUT)
+        return new_cell("raw", f"cell-{number}", CHECK_LEFT_OUT)
     kind = raw.cell_type if raw.cell_type in ("code", "markdown") else "raw"
     is_of_type = claimed is not None and claimed.cell_type == kind
     if claimed is None or (kind == "code" and not is_of_type):

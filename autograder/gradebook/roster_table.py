@@ -6,6 +6,7 @@ Header words in English, German, French, Spanish and Portuguese are each read as
 import codecs
 import csv
 import io
+import tomllib
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,56 +19,8 @@ _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM
 """Encodings by the bytes with which a file begins."""
 _SAVE_AS = "Save it as `CSV UTF-8`, or with UTF-8 as its encoding."
 
-_WORDS: dict[str, str] = {
-    # Columns of an instructor's own table. A number that a university gives is an id.
-    "id": "kennung|matrikelnummer|matrikel-nr.|matrikelnr.|matrikelnr|student id|student number|numéro étudiant|"
-    "numéro d'étudiant|n° étudiant|no étudiant|numéro de matricule|matricule|matrícula|número de matrícula|"
-    "n.º de matrícula|número de alumno|número de estudiante|número de aluno|número de estudante|número mecanográfico|"
-    "n.º mecanográfico",
-    "first name": "vorname|vornamen|prénom|prénoms|prénom(s)|nombre|nombres|nombre(s)|nome|nome próprio|nome(s)|"
-    "primeiro nome|given name|forename",
-    "last name": "nachname|familienname|zuname|nom|nom de famille|apellido|apellidos|apellido(s)|sobrenome|apelido|"
-    "apelidos|apelido(s)|último nome|family name",
-    "full name": "vollständiger name|vor- und nachname|nachname, vorname|nom complet|nom et prénom|prénom et nom|"
-    "prénom / nom de famille|prénom / nom|vorname / nachname|nombre completo|nombre y apellidos|apellidos y nombre|"
-    "nombre / apellidos|nombre / apellido(s)|nome completo|nome e apelido|nome / sobrenome|nome / apelido|"
-    "nome e sobrenome",
-    "email address": "e-mail|mail|e-mail address|e-mail-adresse|mailadresse|adresse de courriel|courriel|"
-    "adresse e-mail|adresse mail|adresse électronique|dirección de correo|correo electrónico|correo|"
-    "dirección de correo electrónico|dirección email|dirección e-mail|endereço de email|endereço de e-mail|"
-    "correio eletrónico|endereço de correio eletrónico",
-    # Moodle's columns.
-    "username": "anmeldename|benutzername|benutzerkennung|nutzername|login|nom d'utilisateur|nombre de usuario|"
-    "usuario|nome de utilizador|nome de usuário|identificação de usuário",
-    "id number": "id-nummer|numéro d'identification|número de id|número id|número de identificación|"
-    "número de identificação|n.º de identificação",
-    "identifier": "identifikator|identifiant|identificador",
-    "status": "statut|estado|estatus|situação",
-    "grade": "bewertung|note|calificación|nota|avaliação",
-    "maximum grade": "bestwertung|höchstwertung|note maximale|calificación máxima|nota máxima|avaliação máxima",
-    "grade can be changed": "bewertung kann geändert werden|la note peut être modifiée|"
-    "la calificación puede ser cambiada|la calificación puede cambiarse|nota pode ser alterada|"
-    "a nota pode ser alterada",
-    "last modified (submission)": "zuletzt geändert (abgabe)|dernière modification (travail remis)|"
-    "última modificación (entrega)|última modificación (envío)|última modificação (envio)|"
-    "última modificação (submissão)|última modificação (trabalho)",
-    "last modified (grade)": "zuletzt geändert (bewertung)|dernière modification (note)|"
-    "última modificación (calificación)|última modificação (nota)|última modificação (avaliação)",
-    "feedback comments": "feedback als kommentar|feedback par commentaires|comentarios de retroalimentación|"
-    "comentarios de la retroalimentación|comentários de feedback",
-    "online text": "texteingabe online|texte en ligne|texto en línea|texto online|texto em linha",
-    "groups": "gruppe|gruppen|groupe|groupes|grupo|grupos|group",
-    "institution": "einrichtung|institución|instituição",
-    "department": "abteilung|département|departamento",
-    # Canvas's columns.
-    "student": "studierende|studierende/r|student/in|étudiant|étudiante|élève|estudiante|aluno|estudante",
-    "section": "abschnitt|sektion|sección|seção|secção",
-    "sis user id": "sis-benutzer-id|id utilisateur sis|id d'utilisateur sis|id de usuario de sis|"
-    "id de usuario del sis|id de usuário sis|id de usuário do sis|id de utilizador sis",
-    "sis login id": "sis-login-id|sis-anmelde-id|id de connexion sis|id de inicio de sesión de sis|"
-    "id de inicio de sesión del sis|id de login sis|id de login do sis",
-}
-"""Words of other languages for each English word, separated by `|`."""
+_WORDS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("roster_words.toml").read_text(encoding="utf-8"))
+"""Words of other languages for each English word."""
 _WORKSHEET = {"maximum grade", "grade can be changed", "last modified (submission)", "last modified (grade)"}
 """Columns that only Moodle's grading worksheet has."""
 
@@ -159,7 +112,7 @@ def _plain(word: str) -> str:
     return " ".join("".join(one for one in decomposed if not unicodedata.combining(one)).split())
 
 
-_ENGLISH = {_plain(word): english for english, words in _WORDS.items() for word in words.split("|")}
+_ENGLISH = {_plain(word): english for english, words in _WORDS.items() for word in words}
 
 
 def in_english(header: Iterable[str], own_words: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:

@@ -4,8 +4,9 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
+from queue import SimpleQueue
 from typing import NamedTuple, Self
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
@@ -82,7 +83,9 @@ class NotebookFinder:
         self._unit = unit
         self._class_folder = class_folder
         self._submitted = submitted
-        self._thread = ThreadPoolExecutor(1)
+        self._queue: SimpleQueue[tuple[Future[str | None], str, list[str]]] = SimpleQueue()
+        # A daemon: the end of `serve` does not wait for a search.
+        threading.Thread(target=self._search_all, daemon=True).start()
         self._searches: dict[str, tuple[list[tuple[object, ...]], Future[str | None]]] = {}
         """Last search by student, with the fingerprint of the files that it searches."""
 
@@ -105,12 +108,17 @@ class NotebookFinder:
             raise NotKnownYet
         if search and searched == seen and not search.exception():
             return search.result()
-        self._searches[student] = seen, self._thread.submit(self._search, student, notebooks)
+        self._searches[student] = seen, Future()
+        self._queue.put((self._searches[student][1], student, notebooks))
         raise NotKnownYet
 
-    def close(self) -> None:
-        """End the search."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+    def _search_all(self) -> None:
+        while True:
+            search, student, notebooks = self._queue.get()
+            try:
+                search.set_result(self._search(student, notebooks))
+            except (OSError, ValueError) as error:  # the folder was changed meanwhile, and is searched again
+                search.set_exception(error)
 
     def _search(self, student: str, notebooks: list[str]) -> str | None:
         with OpenedFolder.of_student(self._submitted / student / self._unit) as folder:

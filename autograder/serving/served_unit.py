@@ -204,24 +204,20 @@ class ServedUnit:
     def _opened(self, work: Assignment) -> Iterator[ClassGradebook]:
         """Open the gradebook unless it was opened a moment ago, because opening takes longer than recording a grade."""
         if self._gradebook is None or time.monotonic() - self._opened_at > OPEN_SECONDS:
-            self._close_gradebook()
+            self.close()
             self._gradebook, self._opened_at = ClassGradebook(work.directory, self.name), time.monotonic()
         try:
             yield self._gradebook
             self._gradebook.commit()  # ends what was begun for reading
         except BaseException:
-            self._close_gradebook()
+            self.close()
             raise
 
-    def _close_gradebook(self) -> None:
+    def close(self) -> None:
+        """Close the gradebook, if it is open."""
         if self._gradebook is not None:
             self._gradebook.close()
             self._gradebook = None
-
-    def close(self) -> None:
-        """Close the gradebook, and end the search for notebooks."""
-        self._close_gradebook()
-        self._finder.close()
 
     def _refuse_another_kit(self) -> None:
         if time.monotonic() - self._kit_read_at < KIT_SECONDS:

@@ -2,12 +2,15 @@
 
 import codecs
 import json
+import shutil
 
 import pytest
 
+from autograder import course
 from autograder.course import notebook
+from autograder.course.notebook import MOST_PICTURES
 from autograder.course.notebook_file import read_at
-from autograder.course.notebook_filter import MOST_PICTURES
+from tests import REPOSITORY
 from tests.typed import solved
 
 UNIT = "dot_product_attention"
@@ -106,6 +109,17 @@ def test_a_notebook_may_be_in_any_unicode(tmp_path, encoding, mark):
     expected[0] = (expected[0][0], data["cells"][0]["source"], expected[0][2])
     text = json.dumps(data, ensure_ascii=False, indent=1).replace("\n", "\r\n")
     assert cells_of(read(tmp_path, mark + text.encode(encoding))) == expected
+
+
+def test_odd_metadata_in_a_source_notebook_are_an_error(tmp_path):
+    folder = shutil.copytree(REPOSITORY / "source" / UNIT, tmp_path / "source" / UNIT)
+    source = folder / f"{UNIT}.ipynb"
+    data = json.loads(source.read_bytes())
+    number = next(n for n, cell in enumerate(data["cells"], start=1) if "nbgrader" in cell["metadata"])
+    data["cells"][number - 1]["metadata"]["nbgrader"]["points"] = "four"
+    source.write_text(json.dumps(data))
+    with pytest.raises(course.UnusableUnit, match=rf"nbgrader's metadata of cell {number} .*`\$.points`"):
+        course.unit(UNIT, tmp_path)
 
 
 def test_format_3_is_refused(tmp_path):

@@ -10,8 +10,7 @@ import pytest
 from autograder import course
 from autograder.build.source_notebook import TRAINS, BuildError, source_notebook
 from autograder.course.cells import code_cells, filled_in
-from autograder.course.notebook import joined, parse
-from autograder.course.notebook_filter import WithoutOutputs
+from autograder.course.notebook import joined, parse, without_outputs
 from autograder.course.settings import load
 from autograder.gradebook.clean_notebook import clean, without_put_back
 from autograder.gradebook.course_directory import nbgrader_api
@@ -180,8 +179,8 @@ def test_a_training_line_says_a_name_alone(tmp_path, line):
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_it_is_left_out_of_a_file_too_large_to_be_read_whole(kept, solved, change):
-    unit, content, reader = course.unit(UNIT, kept), solved(change), WithoutOutputs()
-    without = reader.feed(content[:5000]) + reader.feed(content[5000:]) + reader.end()
+def test_it_is_left_out_of_a_file_without_outputs(kept, solved, change):
+    unit, content = course.unit(UNIT, kept), solved(change)
+    without = without_outputs(content)
     assert code_cells(parse(without), unit) == code_cells(parse(content), unit)
     assert ENDLESS not in [cell.source for cell in code_cells(parse(without), unit)]

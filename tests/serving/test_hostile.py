@@ -1,5 +1,7 @@
 """`autograder serve` and hostile students: they make nobody else wait for long, and read nothing that is hidden."""
 
+import subprocess
+import sys
 import threading
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -14,6 +16,7 @@ from autograder.report import TestReport as Verdict
 from autograder.serving.file_changes import NotebookFinder
 from autograder.serving.released_pages import limited
 from autograder.serving.work_queue import RoundRobin
+from tests import REPOSITORY
 from tests.processes import wait_until
 from tests.recorded_class import UNIT
 from tests.typed import solved
@@ -60,6 +63,24 @@ def test_notebooks_under_other_names_are_read_once_outside_the_serving_thread(tm
     wait_until(lambda: not finder.is_searching)
     assert looked_at().note == f"There is no `{UNIT}.ipynb`; `mine.ipynb` was graded."
     assert threading.current_thread() not in {thread for _, thread in read}
+
+
+def test_the_end_of_serve_waits_for_no_search(tmp_path):
+    folder = tmp_path / "ada" / UNIT
+    folder.mkdir(parents=True)
+    (folder / "mine.ipynb").write_bytes(b"{}")
+    code = f"""
+import threading
+from pathlib import Path
+from autograder.classroom.submissions import SubmissionFiles
+from autograder.serving import file_changes
+
+file_changes.newest_of_unit = lambda *_: threading.Event().wait()
+root = Path({str(tmp_path)!r})
+print(SubmissionFiles(root, {UNIT!r}, None, file_changes.NotebookFinder({UNIT!r}, root, root).newest).submission("ada"))
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY, timeout=120)
+    assert "still being searched" in ended.stdout, ended.stderr
 
 
 @pytest.mark.parametrize("status", ["failed", "error", "passed"])

@@ -15,7 +15,7 @@ from autograder.build.source_notebook import BuildError
 from autograder.course.cells import CARRIED
 from autograder.course.notebook import parse
 from autograder.course.settings import BadSettings, load
-from autograder.gradebook.clean_notebook import LEFT_OUT, clean
+from autograder.gradebook.clean_notebook import CHECK_LEFT_OUT, clean
 from autograder.student_check.unit_data import data_file
 from tests import RELEASE, REPOSITORY
 from tests.typed import solved
@@ -52,7 +52,7 @@ def test_both_forms_get_the_same_mark_whatever_stands_in_the_carried_cell(gradin
 
 def test_what_is_kept_of_it_is_a_sentence():
     kept = clean(parse(carrying(solved(UNIT))), UNIT)
-    assert [cell.cell_type for cell in kept.cells if cell.source == LEFT_OUT] == ["raw"]
+    assert [cell.cell_type for cell in kept.cells if cell.source == CHECK_LEFT_OUT] == ["raw"]
     assert len(nbformat.writes(kept)) < len(nbformat.writes(single_file(course.released(UNIT), "attention_check"))) / 3
 
 
