@@ -5,7 +5,8 @@
 #             and 6 GB of disk); the figures go into docs/figures/
 # make search tries every known answer, where a test run tries a part, also typed into a notebook and marked like a
 #             submission, and writes docs/matrix.md; then it looks for texts that are slow to parse, SECONDS=60 of each
-#             kind, and keeps the slowest (together an hour)
+#             kind, and keeps the slowest (together an hour); with DISPOSABLE=1, on a disposable machine and as root, also
+#             JupyterHub with system accounts
 # make site  builds the pages in docs/, the notebooks and a reference made from the code as a site, in site/
 # make pictures takes the pictures of the pages in docs/ again, from what the browser tests go through
 # make constraints sets up .venv/ again with the newest releases that pyproject.toml allows, and pins these releases in
@@ -134,6 +135,11 @@ search: .venv/ready-test-$(TORCH)
 	$(BIN)/autograder matrix --sandboxed
 	$(BIN)/autograder matrix --write
 	$(BIN)/python -m tests.fuzz.slow $(SECONDS)
+ifeq ($(DISPOSABLE),1)
+	DISPOSABLE=1 $(BIN)/pytest tests/browser/test_jupyterhub.py
+else
+	@echo "Left out: JupyterHub with system accounts. It runs as root, so use a disposable machine: make search DISPOSABLE=1"
+endif
 
 # A warning is an error. The folder is emptied first, so that no page stays whose source is gone.
 site: .venv/ready-site-$(TORCH)

@@ -4,7 +4,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-_ETC = ("passwd", "group", "hosts", "nsswitch.conf", "ld.so.cache", "localtime", "alternatives", "fonts")
+ETC = ("hosts", "nsswitch.conf", "ld.so.cache", "localtime", "alternatives", "fonts")
+"""Entries of /etc that programs need, besides accounts."""
 _LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 
 
@@ -14,7 +15,6 @@ def confined(read_only: Mapping[str, Path], writable: Mapping[str, Path]) -> lis
     read_only, writable: the path inside, with the file or folder that the tests have for it.
     """
     there = {
-        **{f"/etc/{name}": Path("/etc", name) for name in _ETC},
         **{folder: Path(folder) for folder in dict.fromkeys(("/usr", sys.prefix, sys.base_prefix))},
         **read_only,
     }

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from .file_system import confined
+from .file_system import ETC, confined
 
 EXCHANGE = "/srv/nbgrader/exchange"
 
@@ -27,8 +27,9 @@ class StudentAccount:
     def command(self, *command: str) -> list[str]:
         """The line that runs one of the environment's programs as this student, with home as the working folder."""
         home = f"/home/{self.name}"
-        settings = {"/etc/jupyter/nbgrader_config.py": self.home.with_name("nbgrader_config.py")}
-        line = [*confined(settings, {home: self.home, EXCHANGE: self.exchange}), "--chdir", home]
+        etc = {f"/etc/{name}": Path("/etc", name) for name in (*ETC, "passwd", "group")}
+        etc["/etc/jupyter/nbgrader_config.py"] = self.home.with_name("nbgrader_config.py")
+        line = [*confined(etc, {home: self.home, EXCHANGE: self.exchange}), "--chdir", home]
         for name, value in {"HOME": home, "PATH": f"{sys.prefix}/bin:/usr/bin:/bin"}.items():
             line += ["--setenv", name, value]
         if os.geteuid() == 0:

@@ -1,5 +1,6 @@
 """A unit on its whole way on a JupyterHub: one who teaches and two who learn do what deploy/jupyterhub.md says."""
 
+import os
 import re
 from contextlib import ExitStack
 
@@ -9,19 +10,22 @@ from playwright.sync_api import expect
 from tests import REPOSITORY
 
 from .conftest import UNIT, checked_pages, new_context, row
-from .hub import STUDENTS, TEACHER, commands, hub_without_accounts
+from .hub import PASSWORD, STUDENTS, TEACHER, commands, started
 from .student_steps import MISTAKE, PASSES, RIGHT, WRONG, answer, fetch, open_feedback, open_notebook, submit
 
-SCREEN_READER = ".jupyter/lab/user-settings/@jupyterlab/terminal-extension/plugin.jupyterlab-settings"
-"""With this setting of the teacher's, the text in a terminal is in the page, and not only drawn."""
+SCREEN_READER = "~/.jupyter/lab/user-settings/@jupyterlab/terminal-extension/plugin.jupyterlab-settings"
+"""File of a JupyterLab setting with which a terminal's text is in the page, and not only drawn."""
+EXCHANGE = "/srv/nbgrader/exchange/attention"
+WITH_ACCOUNTS = {"without_accounts": False} | ({"with_accounts": True} if os.environ.get("DISPOSABLE") == "1" else {})
+"""A hub with accounts runs as root: `make search DISPOSABLE=1` starts it."""
 
 
-@pytest.fixture
-def hub(tmp_path):
-    with hub_without_accounts(tmp_path) as hub:
-        settings = hub.homes / TEACHER / SCREEN_READER
-        settings.parent.mkdir(parents=True)
-        settings.write_text('{"screenReaderMode": true}')
+@pytest.fixture(params=WITH_ACCOUNTS.values(), ids=WITH_ACCOUNTS.keys())
+def hub(request, tmp_path):
+    with started(tmp_path, has_accounts=request.param) as hub:
+        folder, name = SCREEN_READER.rsplit("/", 1)
+        written = hub.run_as(TEACHER, f"mkdir -p {folder}; echo '{{\"screenReaderMode\": true}}' > {folder}/{name}")
+        assert written == 0
         yield hub
 
 
@@ -35,14 +39,14 @@ def pages(hub, browser):
             pages[name] = opened.enter_context(checked_pages(context, hub.address)(f"hub_of_{name}"))
             pages[name].goto(f"{hub.address}hub/login")
             pages[name].get_by_label("Username").fill(name)
-            pages[name].get_by_label("Password").fill("any")
+            pages[name].get_by_label("Password").fill(PASSWORD)
             pages[name].get_by_role("button", name="Sign in").click()
         for page in pages.values():
             page.get_by_role("button", name="No", exact=True).click()  # JupyterLab asks whether it may bring news
         yield pages
 
 
-def test_a_unit_goes_out_and_comes_back_on_a_hub(pages):
+def test_a_unit_goes_out_and_comes_back_on_a_hub(hub, pages):
     teacher, sofie, tom = pages.values()
     teacher.locator(".jp-LauncherCard", has_text="Terminal").click()
     run_commands(teacher, "Release")
@@ -51,7 +55,11 @@ def test_a_unit_goes_out_and_comes_back_on_a_hub(pages):
         open_notebook(student)
         answer(student, code, verdict)
         submit(student)
+    if hub.has_accounts:
+        tom_submits_for_sofie(hub)
     run_commands(teacher, "Grade")
+    if hub.has_accounts:
+        tom_lists_nobodys_work(hub)
     expect(open_feedback(sofie).get_by_role("row", name="right scaled_softmax 4 of 4")).to_be_visible()
     expect(open_feedback(tom).locator("body")).to_contain_text(MISTAKE)
     teacher.goto(f"formgrader/manage_submissions/{UNIT}")
@@ -65,6 +73,20 @@ def test_the_page_installs_what_the_tests_use():
     pins = set(re.findall(r"[\w-]+(?:==|@)[\d.]+", "".join(installed)))
     assert {pin for pin in pins if pin not in tested} == set()
     assert len(pins) == 4
+
+
+def tom_submits_for_sofie(hub):
+    """He puts his wrong answer into the exchange in her name, as if it were later than her own."""
+    forged = f"{EXCHANGE}/inbound/sofie+{UNIT}+2100-01-01 00:00:00.000000 UTC+0"
+    assert hub.run_as("tom", f"cp -r ~/{UNIT} '{forged}'") == 0
+
+
+def tom_lists_nobodys_work(hub):
+    """The others can list these folders."""
+    of_the_teacher = ("/home/teacher/autumn", f"{EXCHANGE}/inbound", f"{EXCHANGE}/feedback")
+    for folder, owner in {f"/home/sofie/{UNIT}": "sofie", **dict.fromkeys(of_the_teacher, TEACHER)}.items():
+        assert hub.run_as(owner, f"ls {folder}") == 0
+        assert hub.run_as("tom", f"ls {folder}") != 0
 
 
 def run_commands(page, section):
