@@ -24,6 +24,7 @@ _MODULES = {
     "matrix": "authoring",
     "new-course": "classroom",
     "new-exercise": "authoring",
+    "read": "read",
     "remove-exercise": "authoring",
     "report": "classroom",
     "reweight": "reweight",
