@@ -14,6 +14,7 @@ from .. import __version__
 from .console import command_errors, flush, help_errors
 
 _MODULES = {
+    "answers": "answers",
     "build": "authoring",
     "export": "lms",
     "extend": "extend",
