@@ -1,5 +1,6 @@
 """`autograder answers`: a class's answers as files, for a check for copied code, and which answers are equal."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -55,12 +56,13 @@ def answers(
     )
     remark(
         f"Written: {relative_path(to.absolute())}, {len(found)} answers. Groups of equal answers: {len(listed)}. Not "
-        f"listed, because they have less than {tokens} tokens or more than {share:g} % of the class gave them: "
+        f"listed, because they have fewer than {tokens} tokens or more than {share:g} % of the class gave them: "
         f"{len(groups) - len(listed)}."
     )
     if form == "jplag":
         if left_out := [f"{answer.exercise} of {answer.students}" for answer in found if not answer.is_python]:
             remark(f"Left out, because it is not Python: {list_names(left_out)}.")
-        remark(f"java -jar jplag.jar {to / 'submissions'} -l python3 -bc {to / 'base_code'}")
+        folders = str(to / "submissions"), "-l", "python3", "-bc", str(to / "base_code")
+        remark(f"Next: {shlex.join(['java', '-jar', 'jplag.jar', *folders])}")
     if unreadable:
         remark(f"NOT READABLE, and left out: {list_names(unreadable)}.")
