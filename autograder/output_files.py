@@ -4,6 +4,7 @@ The result files of commands replace only regular files.
 """
 
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -16,6 +17,8 @@ from typing import IO
 from .errors import UserError
 
 _MODE = 0o644
+_ESCAPED = re.compile(r"^[.-]|[^\w.@+-]")
+"""Characters of a text that a file's name does not contain."""
 _MOST_BYTES = 200
 """Maximum number of bytes of a file's name in its partial file's name. A folder allows names of 255 bytes."""
 
@@ -53,6 +56,15 @@ def check(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = Fal
         raise NotWritable(f"{path} cannot be written: there is no folder {folder}.")
     if not _is_changeable(path if kind else None, folder):
         raise NotWritable(f"{path} cannot be written: you may not change this file or its folder.")
+
+
+def file_name(text: str) -> str:
+    """Return a text, such as a student's id, as the name of a file; different texts have different names.
+
+    >>> file_name("../Ada L")
+    '%2E.%2FAda%20L'
+    """
+    return _ESCAPED.sub(lambda match: "".join(f"%{byte:02X}" for byte in os.fsencode(match[0])), text)
 
 
 def write(contents: Mapping[Path, bytes], mode: int | None = None, *, makes_folder: bool = False) -> None:

@@ -14,6 +14,7 @@ from .. import __version__
 from .console import command_errors, flush, help_errors
 
 _MODULES = {
+    "answers": "answers",
     "build": "authoring",
     "export": "lms",
     "extend": "classroom",
@@ -24,6 +25,7 @@ _MODULES = {
     "matrix": "authoring",
     "new-course": "classroom",
     "new-exercise": "authoring",
+    "read": "read",
     "remove-exercise": "authoring",
     "report": "classroom",
     "reweight": "classroom",

@@ -1,7 +1,5 @@
 """`new-course`, `upgrade-course`, `extend`, `reweight` and `report`: the commands around grading a class."""
 
-import csv
-import io
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,18 +177,11 @@ def _print_effect(unit: str, lines: list[str]) -> None:
 def _requests(path: Path) -> Iterator[tuple[str, "Request"]]:
     """Yield the students of a table with the extensions that it requests."""
     from ..gradebook.extensions import Request
+    from ..gradebook.grades import read_csv
 
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        separator = max(",;\t", key=text.partition("\n")[0].count)
-        table = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, restval="", strict=True)
-        rows = [{str(name).strip().lower(): str(value).strip() for name, value in row.items()} for row in table]
-    except OSError as error:
-        fail(f"The table {path} cannot be read: {error.strerror}.")
-    except (UnicodeDecodeError, csv.Error) as error:
-        fail(f"The table {path} is not a CSV file in UTF-8: {error}.")
-    columns = {name.strip().lower() for name in table.fieldnames or ()}
-    if "student" not in columns or not columns & {"until", "by"} or not rows:
+    rows = read_csv(path)
+    columns = rows[0].keys() if rows else set()
+    if "student" not in columns or not columns & {"until", "by"}:
         fail(
             f"The table {path} needs a header with a column student and a column until or by, and a line for "
             "each student."

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -22,6 +22,7 @@ from rich.text import Text
 
 from .. import output_files
 from ..course.notebook import printable_lines
+from ..course.submitted_files import new_folder, replace_folder
 from ..errors import UserError
 from ..output_files import NotWritable
 from ..report import Report
@@ -198,6 +199,31 @@ def write_result(path: Path, content: bytes, *, makes_folder: bool = False) -> N
         return
     with results():
         sys.stdout.buffer.write(for_terminal(content) if sys.stdout.isatty() else content)
+
+
+def check_new_folder(path: Path) -> None:
+    """Raise NotWritable unless a folder of result files can be made at a path: at most an empty folder is there."""
+    reject_standard_output(path, "Name a folder.")
+    if os.path.lexists(path) and (path.is_symlink() or not path.is_dir() or any(path.iterdir())):
+        raise NotWritable(f"{path} is not an empty folder. Name an empty or a new folder.")
+    output_files.check(path / "file", makes_folder=True)
+
+
+def write_new_folder(path: Path, contents: Mapping[Path, bytes]) -> None:
+    """Write a folder of files, for its owner only, all of them or none. Raise NotWritable as `check_new_folder` does.
+
+    contents: the files by their paths in the folder.
+    """
+    check_new_folder(path)
+    try:
+        with new_folder(path.absolute()) as new:
+            new.chmod(0o700)
+            for name, content in contents.items():
+                (new / name).parent.mkdir(parents=True, exist_ok=True)
+                (new / name).write_bytes(content)
+            replace_folder(new, path.absolute())
+    except OSError as error:
+        raise NotWritable(f"{path} could not be written to the end: {error.strerror}.") from None
 
 
 def for_terminal(content: bytes) -> bytes:

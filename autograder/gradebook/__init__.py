@@ -1,5 +1,5 @@
 """nbgrader's side of a class: its settings, its roster, its gradebook and the notebooks that nbgrader stores.
 
-The package adds four tables of its own to nbgrader's gradebook (`records`). It imports neither torch nor pytest. Others
+The package adds tables of its own to nbgrader's gradebook (`records`). It imports neither torch nor pytest. Others
 import all its modules but `roster_table`.
 """

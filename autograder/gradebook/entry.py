@@ -26,7 +26,7 @@ from .. import course
 from ..report import Report
 from . import extensions, records, reweights
 from .lateness import Deadline, Deadlines, LateDays, LatePenalties, is_past_due, lateness, record_time
-from .records import Provenance
+from .records import Provenance, Reading
 from .time_stamp import SubmissionTime
 
 
@@ -124,6 +124,32 @@ class Entry:
     def waiting(self) -> list[str]:
         """Return the cells that a person has still to grade: written answers, and cells ungraded by our own fault."""
         return [n for n, grade in self._grades.items() if grade.needs_manual_grade and grade.manual_score is None]
+
+    def manual_score(self, question: str) -> float | None:
+        """Return the points that a person gave for a written answer; None if nobody gave any."""
+        score: float | None = self._grades[question].manual_score
+        return score
+
+    def grade_by_hand(self, question: str, points: float, comment: str) -> bool:
+        """Record a person's points and comment for a written answer, as formgrader does; return whether any is new.
+
+        The comment may be empty. It is added to an earlier one.
+        """
+        grade, row = self._grades[question], self._comments[question]
+        is_new = bool(grade.manual_score != points)
+        grade.manual_score, grade.needs_manual_grade = points, False
+        if comment in (row.manual_comment or ""):
+            return is_new
+        row.manual_comment = "\n\n".join(filter(None, (row.manual_comment, comment)))
+        return True
+
+    def readings(self) -> dict[str, Reading]:
+        """Return the readers of the written answers, by question."""
+        return records.readings(self._session, self._notebook.id)
+
+    def put_reading(self, question: str, reading: Reading) -> None:
+        """Record who reads a written answer, and the points from the reader's sheet."""
+        records.put_reading(self._session, self._notebook.id, question, reading)
 
     @property
     def provenance(self) -> Provenance | None:

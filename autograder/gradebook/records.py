@@ -5,6 +5,7 @@
 - `autograder_attempt`: when each submitted file was graded (`Attempt`). A row is committed together with the grade, so
   a limit on attempts holds however often grading is stopped and started.
 - `autograder_points_change`: changes of an exercise's points (`PointsChange`).
+- `autograder_reading`: the reader of each written answer that is shared out (`Reading`).
 - `autograder_counted`: for each submission, the rules by which its points count, and a person's scores before them.
 - `autograder_try`: gradings that `serve` began (`Try`). A row is committed before the grading and removed with its
   grade, so the number of tries is bounded, whatever the submission ends: a worker, the grading process or `serve`.
@@ -77,6 +78,15 @@ class PointsChange:
     """In seconds since 1970."""
 
 
+@dataclass(frozen=True)
+class Reading:
+    """A reader's task: a student's answer to one written question."""
+
+    reader: str
+    points: float | None = None
+    """The points from the reader's sheet; None until a sheet with points is read."""
+
+
 Record = TypeVar("Record", Attempt, Try)
 
 
@@ -97,6 +107,10 @@ def _of_students(name: str, kind: type) -> Table:
 _MARKS = _of_notebooks("autograder_mark", *_columns(Provenance))
 _STAMPS = _of_notebooks("autograder_unresolved_stamp", Column("stamp", Text, nullable=False))
 _COUNTED = _of_notebooks("autograder_counted", Column("scores", Text, nullable=False))
+_READINGS = _of_notebooks(
+    "autograder_reading", Column("question", String(128), primary_key=True), Column("reader", Text, nullable=False),
+    Column("points", Float),
+)  # fmt: skip
 _POINTS_CHANGES = Table(
     "autograder_points_change", METADATA, Column("id", Integer, primary_key=True), Column("unit", Text, nullable=False),
     *_columns(PointsChange),
@@ -159,6 +173,18 @@ def all_counted(session: Session) -> dict[str, str]:
 def put_counted(session: Session, notebook: str, scores: str | None) -> None:
     """Record the rules by which a submitted notebook's points count; None if there are no rules any more."""
     _replace(session, _COUNTED, notebook, None if scores is None else {"scores": scores})
+
+
+def readings(session: Session, notebook: str) -> dict[str, Reading]:
+    """Return the readings of a submitted notebook's written answers, by question."""
+    rows = session.execute(select(_READINGS).filter_by(submitted_notebook_id=notebook))
+    return {question: Reading(reader, points) for _, question, reader, points in rows}
+
+
+def put_reading(session: Session, notebook: str, question: str, reading: Reading) -> None:
+    """Record the reading of a written answer instead of an earlier one."""
+    session.execute(_READINGS.delete().filter_by(submitted_notebook_id=notebook, question=question))
+    session.execute(_READINGS.insert().values(submitted_notebook_id=notebook, question=question, **asdict(reading)))
 
 
 def points_changes(session: Session, unit: str) -> list[PointsChange]:

@@ -96,7 +96,7 @@ def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
 
     The last command never ends: it runs until a student who submits meanwhile has a page.
     """
-    make, release, due, extend, collect, grade, report, reweight, back, serve = blocks("instructor.md")
+    make, release, due, extend, collect, *graded, serve = blocks("instructor.md")
     instructor, course = Typing(tmp_path / "kit"), tmp_path / "autumn"
     for block in (make, release, due):
         instructor.types(block)
@@ -107,7 +107,7 @@ def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
     with (course / "nbgrader_config.py").open("a") as settings:  # one account hands in for all
         settings.write("c.ExchangeCollect.check_owner = False\n")
     put_submission(course, "amara", "chiara")
-    for block in (collect, grade, report, reweight, back):
+    for block in (collect, *graded):
         instructor.types(block)
     pages = course / "exchange" / "attention" / "feedback"
     assert len(list(pages.glob("*.html"))) == 2
