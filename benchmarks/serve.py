@@ -111,9 +111,9 @@ def main() -> None:
                 hangs = course.submit("s199", softmax=_HANGS) if hanging else None
                 pages = [course.submit(f"s{number + one:03}") for one in range(AT_ONCE)]
                 number = 100 + (number - 80) % 80
-                last[hanging].append(max(waited(pages)))
-                if hangs:
-                    hung += waited([hangs])
+                seconds = waited([*pages, hangs] if hangs else pages)
+                last[hanging].append(max(seconds[:AT_ONCE]))
+                hung += seconds[AT_ONCE:]
         time.sleep(2)
         before = cpu_seconds(serving.pid)
         time.sleep(60)
