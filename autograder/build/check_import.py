@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 from ..student_check.unit_data import data_file, zip_file
 
-LATER = ("buggy", "draw", "example", "explain", "guess", "hint", "show")
-"""Functions that older versions of the student check lack. A new notebook may be next to an old version."""
+LESSON_FUNCTIONS = ("buggy", "draw", "example", "explain", "guess", "hint", "show")
+"""Functions of the student check, besides `check`, that a notebook calls."""
 
 _STOPS = """try:
     {imported}
-except ModuleNotFoundError:
+except ImportError:
     raise FileNotFoundError(
-        "{module}.py is missing: put all files of this assignment into the "
-        "folder of this notebook (in Colab into Files, at the left), then run "
-        "this cell again."
+        "{module}.py is missing, or older than this notebook: put all files "
+        "of this assignment into the folder of this notebook (in Colab into Files, "
+        "at the left), then restart the kernel."
     ) from None"""
 
 _FETCHES = """try:
@@ -47,51 +47,30 @@ except ModuleNotFoundError:  # the notebook stands alone
     importlib.invalidate_caches()
     {imported}"""
 
-_LATER = """
-try:
-    from {module} import {names}
-except ImportError:  # the file beside this notebook is older
-
-    def older(*_, **__):
-        print(
-            "{module}.py is older than this notebook: fetch the "
-            "assignment's files again, then restart the kernel."
-        )
-
-    {same}"""
-
 
 def guarded(code: str, module: str, address: str, later: Sequence[str] = ()) -> str:
     """Return a cell's code with its import of the student check replaced by a guarded one.
 
     module: name of the check's module. address: URL of the folder from which the unit's files are fetched, ending in
-    the unit's name; empty to fetch none. later: the functions of `LATER` to import even if the code does not import
-    them.
+    the unit's name; empty to fetch none. later: functions to import even if the code does not import them.
     """
     template = _FETCHES if address else _STOPS
     unit = address.rpartition("/")[2]
     files = [data_file(unit), zip_file(module), f"{module}.py"]  # the check last
 
     def written(found: re.Match[str]) -> str:
-        given = [name.strip(" ()") for name in found[1].partition("#")[0].split(",")]
-        names = [name for name in LATER if name in later or name in given]
-        imported = f"from {module} import {', '.join(one for one in given if one not in names) or 'check'}"
+        names = [name.strip(" ()") for name in found[1].partition("#")[0].split(",")]
+        names += [name for name in later if name not in names]
+        imported = f"from {module} import {', '.join(names)}"
         listed = "\n".join(f'            "{name}",' for name in files)
-        text = template.format(imported=imported, module=module, address=address, files=listed)
-        if not names:
-            return text
-        others = [name for name in names if name != "buggy"]
-        same = ["    " + " = ".join([*others, "older"])] * bool(others)
-        called = ["    def buggy(*_):  # what it gives is called too\n        return older"] * ("buggy" in names)
-        stand_ins = "\n\n".join(same + called).strip()
-        return text + _LATER.format(module=module, names=", ".join(names), same=stand_ins)
+        return template.format(imported=imported, module=module, address=address, files=listed)
 
     return re.sub(rf"^from {module} import (.+)$", written, code, flags=re.M)
 
 
 @dataclass(frozen=True)
 class LessonCall:
-    """A call of one of the functions in `LATER`, such as `guess("most_alike", ...)`."""
+    """A call of one of the functions in `LESSON_FUNCTIONS`, such as `guess("most_alike", ...)`."""
 
     function: str
     name: str
@@ -101,7 +80,7 @@ class LessonCall:
 
 
 def called_in(code: str) -> Iterator[LessonCall]:
-    """Yield the calls of functions in `LATER` in a cell's code, except in IPython's `%` and `!` lines.
+    """Yield the calls of functions in `LESSON_FUNCTIONS` in a cell's code, except in IPython's `%` and `!` lines.
 
     Yields nothing if the code is not valid Python.
     """
@@ -112,7 +91,7 @@ def called_in(code: str) -> Iterator[LessonCall]:
         return
     for node in nodes:
         match node:
-            case ast.Call(func=ast.Name(id=function), args=args) if function in LATER:
+            case ast.Call(func=ast.Name(id=function), args=args) if function in LESSON_FUNCTIONS:
                 name = args[0].value if args and isinstance(args[0], ast.Constant) else ""
                 is_open = all(isinstance(one, ast.Constant) and one.value is ... for one in args[1:])
                 yield LessonCall(function, name if isinstance(name, str) else "", is_open)
