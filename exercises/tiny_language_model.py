@@ -762,7 +762,7 @@ show(samples)
 # | MLP | GELU, width $4d$ | GELU, width $4d$ | SwiGLU, width $3.5d$ |
 # | positions | rotary, base 10,000 | learned, added | rotary (unit 5), base 500,000 |
 # | biases of linear layers | yes | yes | no |
-# | vocabulary | 81 letters | 50,257 pieces of words | 128,000 pieces of words |
+# | vocabulary | 81 letters | 50,257 pieces of words | 128,256 pieces of words |
 # | longest text | 128 | 1024 | 8192 |
 #
 # Sources: [Radford and others, 2019](https://openai.com/index/better-language-models/); [Touvron and others,
