@@ -10,11 +10,11 @@
 # 3. **order**: you see that attention ignores it, and add it in two ways, with ALiBi and with rotary embeddings;
 # 4. **other sentences**: attention from one sentence to another, and a small translator that learns with it.
 #
-# Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
-# made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
-# even before you have written any code. Where you are stuck, `hint("padding_mask")` gives you a question; call it again
-# for more. In this notebook a mask is a bool tensor, and **`True` means hidden**. A leading `...` in a shape stands for
-# any number of dimensions.
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. The hidden tests, which decide the
+# points, ask the same with other numbers. Pictures and numbers come from *your* functions: once you have written one,
+# run the cells below it again. *Run All* works from the start. If you are stuck, `hint("padding_mask")` asks you a
+# question that helps; call it again for more. In this notebook a mask is a bool tensor, and **`True` means hidden**. A
+# leading `...` in a shape stands for any number of dimensions.
 
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
@@ -133,7 +133,9 @@ show({"mask of the batch": lambda: padding_mask(lengths, 6)})
 # - **Masks broadcast.** A mask may be smaller than the scores, `(..., Tq, Tk)`. `(b, 1, Tk)` hides the same keys from
 #   all queries of a sentence, `(Tq, Tk)` is one for all sentences, `(b, 1, 1, Tk)` serves several heads.
 # - **A query may see no key at all**, in an empty sentence for instance. Then its result is **zeros**, and no gradient
-#   may be NaN. Avoid every NaN on the way: its gradient is often NaN, too, even if you replace it in the result.
+#   may be NaN. Replacing a NaN in the result is too late: the gradient of the values is NaN then, because $0 \cdot
+#   \text{NaN}$ is NaN. If you *add* a mask of $-\infty$ to the scores, even replacing the NaN in the weights is too
+#   late. It is safest to produce none.
 #
 # **Guess first**: what does softmax give for a row of only $-\infty$: `"zeros"`, `"equal weights"` or `"nan"`?
 
@@ -381,7 +383,8 @@ draw(
 
 # %% [markdown]
 # Nothing in ALiBi depends on the length of the training texts, so a model can read longer ones. In the paper a model
-# with 1.3 billion parameters, trained on 1024 tokens, is as good on 2048 as a sinusoidal one that was trained on 2048.
+# with 1.3 billion parameters, trained on 1024 tokens, is as good on 2048 as a model with sinusoidal positions (unit 8)
+# that was trained on 2048.
 
 # %% [markdown]
 # <details><summary>FlexAttention takes masks and biases as functions</summary>
@@ -431,7 +434,7 @@ draw(
 # m = 0, \dots, \tfrac d2 - 1$$
 #
 # where $d$ is the width of a head. The first pair rotates by one radian per position, the last by a tiny angle. At
-# position 1 the vector `[1, 0, 1, 0]` becomes `[.5403, .8415, .9999, .0100]`.
+# position 1 the vector `[1, 0, 1, 0]` becomes `[.5403, .8415, .99995, .0100]`.
 #
 # `rotary_embedding(x, positions)` does this for `x` of shape `(..., T, head_dim)`; `positions`, `(T,)`, has the
 # position of each token. It need not begin at 0: a model that writes rotates one new token at a time, at position 6, 7,
@@ -515,8 +518,6 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1])).norm()
 # Find an input that gives it away: `x`, `(T, head_dim)`, `float32`, and `positions`, `(T,)`, `int64`, with at most
 # twelve elements together, for which `wrong(x, positions)` and the right result differ by more than 0.001 somewhere.
 # Return both: `return x, positions`. Each pair is rotated by the right angle. But is it the right pair?
-#
-# The check compares `wrong` with your own `rotary_embedding`, so write that first.
 
 # %% exercise="hunt_rotary_embedding" points=2
 
@@ -566,6 +567,7 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1])).norm()
 # Your `masked_attention` can do the middle, or `F.scaled_dot_product_attention`.
 #
 # **Guess first**: `x` is `(2, 4, 5)`, `context` `(2, 6, 7)`, and there are 3 heads. Which shape do the scores have?
+# Enter a list.
 
 # %%
 guess("shape_of_scores", ...)

@@ -13,10 +13,10 @@
 # 4. **dropout** on the attention weights, so that training does not rely on a few of them;
 # 5. **modules**: one head, and several side by side.
 #
-# Write your code where it says `YOUR CODE HERE`, then run the check below it. The pictures and numbers in this notebook
-# come from *your* functions: once you have written one, run the cells below it again. *Run All* works from the start;
-# for what is missing it prints `not written yet`. If you are stuck, `hint("causal_mask")` asks you a question that
-# helps; call it again for more.
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. The hidden tests, which decide the
+# points, ask the same with other numbers. Pictures and numbers come from *your* functions: once you have written one,
+# run the cells below it again. *Run All* works from the start. If you are stuck, `hint("causal_mask")` asks you a
+# question that helps; call it again for more.
 
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
@@ -258,7 +258,6 @@ show({"the wrong causal_softmax": lambda: wrong(tried, 4)})
 #
 # - The input has at most twelve numbers, all finite, dtype float32.
 # - `wrong(scores, 4)` and the right weights differ by more than 0.001 in at least one element.
-# - The check compares `wrong` with your own `causal_softmax`, so write that first.
 #
 # </details>
 

@@ -11,10 +11,10 @@
 # 4. **its backward pass**, which computes the weights again, so that none are kept;
 # 5. **linear attention**, which is another attention: it needs no scores at all.
 #
-# Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
-# made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
-# even before you have written any code. Where you are stuck, `hint("online_softmax")` gives you a question; call it
-# again for more. A leading `...` in a shape stands for any number of dimensions.
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. The hidden tests, which decide the
+# points, ask the same with other numbers. Pictures and numbers come from *your* functions: once you have written one,
+# run the cells below it again. *Run All* works from the start. If you are stuck, `hint("online_softmax")` asks you a
+# question that helps; call it again for more. A leading `...` in a shape stands for any number of dimensions.
 
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
@@ -24,15 +24,19 @@
 # - `tiled_attention` may not call the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`),
 #   and `attention_backward` no autograd either. The other functions may call anything.
 # - Gradients flow back to every tensor that a function takes, and where nothing is seen they are 0 (not tested for
-#   `attention_backward`). Do not modify in place any tensor that autograd needs: write `state = ...`, not `state[...] =
-#   ...`. You may detach a maximum that you compute yourself (it cancels in $o / \ell$), but not the maxima that are
-#   passed to `merge_states`. `torch.where` can hide a NaN in the result, but its gradient is still NaN: avoid producing
-#   it in the first place.
+#   `attention_backward`). `torch.where` can hide a NaN in the result while a gradient is still NaN: avoid producing it
+#   in the first place.
+# - Write `state = ...`, not `state[...] = ...`. If a tensor that autograd has saved is changed in place, `backward()`
+#   raises an error that says `modified by an inplace operation`. Without that error, gradients are right.
+# - You need not detach a maximum. If you detach one that you compute (it cancels in $o / \ell$), return the detached
+#   one, too, as part of the state: otherwise a single merge has the right gradients, and several in a row have wrong
+#   ones. Do not detach the maxima that are passed to `merge_states`.
 # - Some points are for what your code costs. The check counts the elements of the largest tensor, the elements of all
-#   tensors that are held at one moment, and the operations, so the result is the same on every machine. It does so
-#   under `torch.no_grad()`, because autograd would keep every tile for the backward pass.
-# - Grading also calls your code with large inputs ($T = 7680$, or 33 million scores in blocks) and little memory to
-#   spare (24 MB at first, 48 MB at most), and compares the result.
+#   tensors that are held at one moment, and the operations, so the result is the same on every machine. It counts under
+#   `torch.no_grad()`, because autograd would keep every tile for the backward pass. The arguments do not count, the
+#   result does. If a count is too large, the check prints it with its limit.
+# - Grading also calls your code with large inputs ($T = 7680$, or 33 million scores in blocks) and no more than 24 to
+#   48 MB of memory for your tensors, and compares the result.
 # - In `merge_states` and `attention_backward` no costs are counted, and there are no large inputs.
 # - Stay within PyTorch: operations in NumPy or in another thread cannot be counted, and earn no points.
 #
@@ -111,7 +115,7 @@ X = torch.tensor(
 # `blocks` may be a generator, so you can loop over it only once. Do not collect the blocks: then all scores would be
 # held at once.
 #
-# **Guess first**: three blocks, `[0, 0]`, `[0]` and `[0, 0, 0]`. Say maximum and sum.
+# **Guess first**: three blocks, `[0, 0]`, `[0]` and `[0, 0, 0]`. Enter a list: maximum and sum.
 
 # %%
 guess("six_zeros", ...)
@@ -124,7 +128,8 @@ guess("six_zeros", ...)
 # - There is at least one block. If all scores are $-\infty$, the result is $-\infty$ and 0.
 # - Scores may be in the thousands, positive or negative.
 # - No intermediate tensor is as large as two blocks, and blocks are not stored.
-# - The tested gradients are those of $m + \ln \ell$, which do not depend on whether you detach the maximum.
+# - The tested gradients are those of $m + \ln \ell$, which are the same if you detach the maximum, the returned one
+#   included.
 #
 # </details>
 
@@ -151,13 +156,14 @@ except NotImplementedError:
 # %% [markdown]
 # ## 2. States that can be merged
 #
-# Now the values. Attention to *some* of the keys gives a **state** of three tensors for each query:
+# Now the values. Attention to *some* of the keys gives a **state** of three tensors for each query (hv is the width of
+# a value):
 #
 # | part | shape | what it is |
 # |---|---|---|
 # | `maximum` | `(..., T, 1)` | the largest score $m$ of the query among these keys |
 # | `total` | `(..., T, 1)` | $\ell = \sum_j e^{s_j - m}$ |
-# | `output` | `(..., T, hd)` | $o = \sum_j e^{s_j - m} v_j$, **not divided by** $\ell$ yet |
+# | `output` | `(..., T, hv)` | $o = \sum_j e^{s_j - m} v_j$, **not divided by** $\ell$ yet |
 #
 # Divided, $o / \ell$ is the attention to these keys only. Two states, for different keys, make one for all of them:
 # rescale each to the larger maximum, then add them. If a query sees none of the keys, its state is $(-\infty, 0, 0)$,
@@ -167,7 +173,7 @@ except NotImplementedError:
 # parallel, on several processors or GPUs.
 #
 # **Guess first**: a state has $m = 1$, $\ell = 1$ and $o = [2, 4]$. It is merged with itself, as if its keys were there
-# twice. Say $\ell$ of the result.
+# twice. What is $\ell$ of the result?
 
 # %%
 guess("merged_with_itself", ...)
@@ -250,8 +256,8 @@ guess("tiles_computed", ...)
 #
 # - No intermediate tensor has more than $b \cdot h \cdot T \cdot \max(\text{block size}, \text{hd})$ elements (hv =
 #   hd), the size of one column of tiles; $T$ may be rounded up to whole blocks.
-# - All tensors that your code holds at one moment have together fewer than $0.9\, T^2$ elements per head. The check
-#   uses $T = 70$ and blocks of 8.
+# - All tensors that your code holds at one moment have together fewer than $0.9\, T^2$ elements per head; the arguments
+#   do not count. The check uses $T = 70$ and blocks of 8.
 # - With `causal=True`, skipped tiles are counted by operations, and no $T \times T$ mask is made.
 # - $T$ need not be divisible by the block size, which may be 1 or larger than $T$.
 #
@@ -327,8 +333,6 @@ wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
 # Find an input that gives it away: `queries`, `keys` and `values` of shape `(T, hd)`, `float32` and finite, with at
 # most twelve elements in all three **together**, for which `wrong(queries, keys, values, 2)` and the right result
 # differ by more than 0.001 somewhere. What must happen between two blocks that does not happen within one?
-#
-# The check compares `wrong` with your own `tiled_attention`, so write that first.
 
 # %% exercise="hunt_tiled_attention" points=2
 
@@ -373,7 +377,7 @@ wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
 # An example with one query: $q = [2, 0]$, keys $[1, 0]$ and $[1, 4]$, values 3 and 9, $dO = 1$. Both scores are equal,
 # so both weights are $\tfrac12$, and $O = 6$.
 #
-# **Guess first**: say $dS$, for the two keys.
+# **Guess first**: what is $dS$, for the two keys? Enter a list.
 
 # %%
 guess("gradient_of_two_scores", ...)
@@ -508,7 +512,9 @@ guess("left_first", ...)
 # %% [markdown]
 # <details><summary>What is tested</summary>
 #
-# - No $T \times T$ tensor is made, causal or not. With `causal=True` operations are counted for $T = 512$.
+# - No $T \times T$ tensor is made, causal or not. With `causal=True` the check uses $T = 512$, hd = 3 and hv = 5. The
+#   largest tensor may have 32,768 elements, all tensors at one moment 65,536, and 1.7 million operations are allowed. A
+#   loop over tokens fits, and so do chunks of up to 128 tokens, or one `cumsum` over a `(T, hd, hv)` tensor.
 # - Result and gradients are finite, even if a denominator is 0.
 # - Values are compared only where the denominator is at least 1, to five decimals.
 #

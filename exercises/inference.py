@@ -11,10 +11,10 @@
 # 4. **the bytes** that a cache takes, which limit the length of texts;
 # 5. **grouped queries**: several heads share one key and one value, and the cache shrinks.
 #
-# Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
-# made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
-# even before you have written any code. Where you are stuck, `hint("attention_flops")` gives you a question; call it
-# again for more. Symbols: `b` sequences, `T` tokens, `h` heads of width `hd`.
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. The hidden tests, which decide the
+# points, ask the same with other numbers. Pictures and numbers come from *your* functions: once you have written one,
+# run the cells below it again. *Run All* works from the start. If you are stuck, `hint("attention_flops")` asks you a
+# question that helps; call it again for more. Symbols: `b` sequences, `T` tokens, `h` heads of width `hd`.
 
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
@@ -237,8 +237,9 @@ show({"cache.keys and cache.values": cached_words})
 #   are `nn.Linear` layers, created in this order. `hd = d_out / num_heads`; if that is no whole number, building the
 #   module raises a `ValueError` (an `assert` is right too).
 #
-# `F.scaled_dot_product_attention` is allowed. Take care with `is_causal=True`: if there are more keys than queries, its
-# mask begins at the first key, as if nothing were cached.
+# You may begin with a copy of your `MultiHeadAttention` (unit 4). `F.scaled_dot_product_attention` is allowed. Take
+# care with `is_causal=True`: if there are more keys than queries, its mask begins at the first key, as if nothing were
+# cached.
 #
 # Built under seed 123 with `d_in = 3`, `d_out = 4` and two heads, *step* gets `-0.0132 0.2990 -0.0689 -0.3490`, in one
 # pass and word by word.
@@ -429,8 +430,6 @@ wrong(torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 4, 1, 1), 4).flatten()
 # %% [markdown]
 # Find an input that gives it away: `x`, `(b, groups, T, hd)`, `float32` and finite, with at most twelve elements, for
 # which `wrong(x, 4)` and the right result differ by more than 0.001 somewhere. Which question did those tests not ask?
-#
-# The check compares `wrong` with your own `share_heads`, so write that first.
 
 # %% exercise="hunt_share_heads" points=2
 
@@ -454,9 +453,9 @@ wrong(torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 4, 1, 1), 4).flatten()
 #   `ValueError` (an `assert` is right too).
 # - Token $i$ sees the tokens up to $i$; there are at most `context_length`. There is no dropout.
 #
-# `F.scaled_dot_product_attention(..., is_causal=True, enable_gqa=True)` gives the same. Built under seed 123 with `d_in
-# = 3`, `d_out = 8`, four heads and two groups, *Your* gets `-0.1750 0.0796 0.1065 0.1746 -0.4003 0.0008 -0.3314
-# 0.2663`.
+# You may begin with a copy of the class above. `F.scaled_dot_product_attention(..., is_causal=True, enable_gqa=True)`
+# gives the same. Built under seed 123 with `d_in = 3`, `d_out = 8`, four heads and two groups, *Your* gets `-0.1750
+# 0.0796 0.1065 0.1746 -0.4003 0.0008 -0.3314 0.2663`.
 
 # %% exercise="GroupedQueryAttention" points=8
 

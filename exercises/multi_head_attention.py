@@ -13,10 +13,10 @@
 # 4. **fewer parameters**: what happens if the input itself is the value, or key and value;
 # 5. **a small language model** around your module, trained in a minute or two.
 #
-# Write your code where it says `YOUR CODE HERE`, then run the check below it. The pictures and numbers in this notebook
-# come from *your* functions: once you have written one, run the cells below it again. *Run All* works from the start;
-# for what is missing it prints `not written yet`. If you are stuck, `hint("split_heads")` asks you a question that
-# helps; call it again for more.
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. The hidden tests, which decide the
+# points, ask the same with other numbers. Pictures and numbers come from *your* functions: once you have written one,
+# run the cells below it again. *Run All* works from the start. If you are stuck, `hint("split_heads")` asks you a
+# question that helps; call it again for more.
 
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
@@ -231,8 +231,8 @@ show({"heads 0 and 1": lambda: split_heads(numbered[None], 2)})
 # %% [markdown]
 # Each head makes context vectors of width `hd`; all heads together, `(b, h, T, hd)`. Then a token needs its pieces side
 # by side again: `(b, T, h * hd)`, head 0's first. `merge_heads` is the inverse of `split_heads`: it takes the steps of
-# the picture from right to left. After a swap of dimensions the numbers no longer lie in memory in the order of the
-# dimensions. Then `view` raises an error, and `reshape` copies them.
+# the picture from right to left. After a swap of two dimensions that are both larger than 1, the numbers no longer lie
+# in memory in the order of the dimensions. Then `view` can raise an error; `reshape` copies the numbers instead.
 #
 # If the first token's context vectors are `[-0.1674, -0.5873, -0.3776]` and `[-0.2045, 0.2991, 0.2583]`, its merged
 # vector is `[-0.1674, -0.5873, -0.3776, -0.2045, 0.2991, 0.2583]`.
@@ -265,7 +265,6 @@ show({"the wrong merge_heads": lambda: wrong(torch.arange(4.0).reshape(1, 1, 2, 
 #
 # - The input has at most twelve numbers, all finite, dtype float32.
 # - `wrong(x)` and the right result differ by more than 0.001 in at least one element.
-# - The check compares `wrong` with your own `merge_heads`, so write that first.
 #
 # </details>
 
@@ -381,6 +380,7 @@ draw({f"head {head}": partial(causal_weights_of, head) for head in (0, 1)}, word
 # `out_proj` multiplies the values by a matrix after they are mixed. Does `W_value` have to multiply them before?
 # `OptimizedMultiHeadAttention` is the same module **without `W_value`**: the input itself, split into heads, is the
 # value. This needs `d_in = d_out`. Everything else stays: queries and keys, mask, dropout, `out_proj`, the arguments.
+# So copy your class, and change only the lines with `W_value`.
 #
 # Built under seed 123 with two heads, it turns the first of the three tokens above into
 # `[-0.0395, 0.2886, 0.5358, 0.1082, 0.6340, -0.1723]`.
@@ -396,7 +396,7 @@ draw({f"head {head}": partial(causal_weights_of, head) for head in (0, 1)}, word
 
 # %% [markdown]
 # `EfficientMultiHeadAttention` goes further: the input, split into heads, is **key and value**. Only the layers
-# `W_query` and `out_proj` are left; again `d_in = d_out`.
+# `W_query` and `out_proj` are left; again `d_in = d_out`. Copy the class once more, and change the lines with `W_key`.
 #
 # Built under seed 123 for the six words with three heads, the results are
 #
@@ -439,7 +439,8 @@ guess("matrices", ...)
 # <details><summary>What is tested</summary>
 #
 # - Any `nn.Module`: modules inside modules, to any depth; parameters of any shape, also of the module itself.
-# - Shared, frozen and zero parameters, and buffers, also all in one module. A module with nothing to train gives 0.
+# - Shared and frozen parameters, parameters whose numbers are all 0 (they count), and buffers, also all in one module.
+#   A module with nothing to train gives 0.
 #
 # </details>
 

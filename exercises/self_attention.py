@@ -14,10 +14,10 @@
 # 5. **modules** with trainable weights that do all of it;
 # 6. **a task**: your attention learns to reverse a row of digits.
 #
-# Write your code where it says `YOUR CODE HERE`, then run the check below it. The pictures and numbers in this notebook
-# come from *your* functions: once you have written one, run the cells below it again. *Run All* works from the start;
-# for what is missing it prints `not written yet`. If you are stuck, `hint("scaled_softmax")` asks you a question that
-# helps; call it again for more.
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. The hidden tests, which decide the
+# points, ask the same with other numbers. Pictures and numbers come from *your* functions: once you have written one,
+# run the cells below it again. *Run All* works from the start. If you are stuck, `hint("scaled_softmax")` asks you a
+# question that helps; call it again for more.
 
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
@@ -140,8 +140,8 @@ guess("same_word_twice", ...)
 #
 # - Any numbers of tokens, rows and columns; a token may appear several times, and then its row gets the sum of the
 #   gradients.
-# - A token of `V` or more raises an `IndexError` (the `RuntimeError` of `F.one_hot` is right too). Negative tokens are
-#   not tested.
+# - A token of `V` or more raises an `IndexError`, as looking up a row does by itself. A `RuntimeError` is right, too:
+#   `F.one_hot`, another way to write this, raises it. Negative tokens are not tested.
 #
 # </details>
 
@@ -276,18 +276,7 @@ guess("symmetric", ...)
 # </details>
 
 # %% [markdown]
-# The six words' scores should be
-#
-# | | Your | journey | starts | with | one | step |
-# |---|---|---|---|---|---|---|
-# | **Your** | 0.9231 | 1.3545 | 1.3241 | 0.7910 | 0.4032 | 1.1330 |
-# | **journey** | 1.2705 | 1.8524 | 1.8111 | 1.0795 | 0.5577 | 1.5440 |
-# | **starts** | 1.2544 | 1.8284 | 1.7877 | 1.0654 | 0.5508 | 1.5238 |
-# | **with** | 0.6973 | 1.0167 | 0.9941 | 0.5925 | 0.3061 | 0.8475 |
-# | **one** | 0.6114 | 0.8819 | 0.8626 | 0.5121 | 0.2707 | 0.7307 |
-# | **step** | 0.8995 | 1.3165 | 1.2871 | 0.7682 | 0.3937 | 1.0996 |
-#
-# and yours are
+# Your scores of the six words. The first row, of *Your*, should be `0.9231 1.3545 1.3241 0.7910 0.4032 1.1330`:
 
 
 # %%
@@ -355,16 +344,7 @@ guess("variance_of_a_score", ...)
 # </details>
 
 # %% [markdown]
-# All rows as they should be, and yours:
-#
-# | | Your | journey | starts | with | one | step |
-# |---|---|---|---|---|---|---|
-# | **Your** | 0.1551 | 0.2104 | 0.2059 | 0.1413 | 0.1074 | 0.1799 |
-# | **journey** | 0.1500 | 0.2264 | 0.2199 | 0.1311 | 0.0906 | 0.1820 |
-# | **starts** | 0.1503 | 0.2256 | 0.2192 | 0.1315 | 0.0914 | 0.1819 |
-# | **with** | 0.1591 | 0.1994 | 0.1962 | 0.1477 | 0.1206 | 0.1769 |
-# | **one** | 0.1610 | 0.1949 | 0.1923 | 0.1501 | 0.1265 | 0.1752 |
-# | **step** | 0.1557 | 0.2092 | 0.2048 | 0.1419 | 0.1089 | 0.1794 |
+# Your weights of the six words. The last row, of *step*, should be `0.1557 0.2092 0.2048 0.1419 0.1089 0.1794`:
 
 # %%
 show({"weights, a row for each query": lambda: scaled_softmax(scores_of_words(), 2)})
@@ -448,7 +428,6 @@ show({"the wrong attention": lambda: wrong(X[:1], X[:2], X[:2])})
 #
 # - All three tensors **together** have at most twelve numbers, all finite, dtype float32.
 # - `wrong(queries, keys, values)` and the right result differ by more than 0.001 in at least one element.
-# - The check compares `wrong` with your own `scaled_dot_product_attention`, so write that first.
 #
 # </details>
 
@@ -577,7 +556,7 @@ show({"context vectors": lambda: SelfAttention_v2(3, 2)(X)})
 # %% [markdown]
 # <details><summary>What is tested</summary>
 #
-# - Any widths, also equal ones and 1. Weights in float64 are copied with float64 precision.
+# - Any widths, also equal ones and 1. If both modules are in float64, the copies have float64 precision.
 # - `v1` is not modified, and `v2` keeps its own parameters, which can still be trained.
 #
 # </details>

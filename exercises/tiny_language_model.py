@@ -13,11 +13,11 @@
 #
 # At the end it learns from English that comes with Python itself, in less than a minute on a CPU.
 #
-# Write your code where it says `YOUR CODE HERE`, then run the check below it. Pictures and numbers in this notebook are
-# made by *your* functions: run their cells again once you have written them. *Run All* reaches the end of this notebook
-# even before you have written any code. Where you are stuck, `hint("next_token_loss")` gives you a question; call it
-# again for more. Letters in shapes: $b$ sentences, $T$ tokens, $V$ tokens in the vocabulary, $d$ elements of an
-# embedding.
+# Write your code where it says `YOUR CODE HERE`, then run the check below it. The hidden tests, which decide the
+# points, ask the same with other numbers. Pictures and numbers come from *your* functions: once you have written one,
+# run the cells below it again. *Run All* works from the start. If you are stuck, `hint("next_token_loss")` asks you a
+# question that helps; call it again for more. Letters in shapes: $b$ sentences, $T$ tokens, $V$ tokens in the
+# vocabulary, $d$ elements of an embedding.
 
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
@@ -162,8 +162,6 @@ wrong(surprise, torch.tensor([[0, 1, 2]]))
 # 0 to $V - 1$, with at most twelve elements in both **together**, for which `wrong(logits, tokens)` and the right
 # result differ by more than 0.001. Which position has no next token? And which token comes after it, if somebody
 # flattens first?
-#
-# The check compares `wrong` with your own `next_token_loss`, so write that first.
 
 # %% exercise="hunt_next_token_loss" points=2
 
@@ -194,8 +192,9 @@ wrong(surprise, torch.tensor([[0, 1, 2]]))
 # - `context_length` is the longest sequence; `x` may be shorter. The block hides later tokens by itself, so `forward`
 #   takes no mask.
 #
-# You may call `F.scaled_dot_product_attention`. With the same weights and a causal mask, `nn.TransformerEncoderLayer(d,
-# num_heads, 4 * d, dropout=0, activation="gelu", batch_first=True, norm_first=True)` gives the same result.
+# You may begin with a copy of your `MultiHeadAttention` (unit 4), or call `F.scaled_dot_product_attention`. With the
+# same weights and a causal mask, `nn.TransformerEncoderLayer(d, num_heads, 4 * d, dropout=0, activation="gelu",
+# batch_first=True, norm_first=True)` gives the same result.
 #
 # **Guess first**: without biases and norms, how many times $d^2$ parameters does a block have?
 
@@ -246,7 +245,7 @@ show({"six words": lambda: TransformerBlock(6, 2, 6)(torch.cat([X, X], dim=-1)[N
 # | `W_value` | `(num_words + num_places, num_words)` | the one-hot vector of the token's word |
 #
 # The rest is causal attention: $\operatorname{softmax}(Q K^\top / \sqrt{d_k})\, V$, later tokens hidden. `head` names
-# the tokens that get a token's attention. Their weights must be right to within 0.01:
+# the tokens that get a token's attention. The weights must be right to within 0.01:
 #
 # | `head` | what gets the weight |
 # |---|---|
@@ -272,7 +271,7 @@ guess("score_for_a_sure_head", ...)
 # <details><summary>What is tested</summary>
 #
 # - Many matrices are right: the tests compare the attention weights that they give, and the values.
-# - The matrices are `float32`.
+# - The matrices are `float32`. Only the five heads of the table are tested.
 #
 # </details>
 
@@ -320,6 +319,7 @@ guess("third_call", ...)
 # <details><summary>What is tested</summary>
 #
 # - `model` is an `nn.Module`. It stays in its mode, training or evaluation.
+# - The prompts are `int64`. No gradients are needed; `torch.no_grad()` is allowed.
 # - `n` may be 0, and the prompt may be longer than `context_length`.
 #
 # </details>
@@ -334,8 +334,8 @@ guess("third_call", ...)
 #   small $\tau$ makes likely tokens likelier, a large one makes all tokens nearly equally likely. `0` stands for the
 #   limit: the token with the largest logit.
 # - **Top $k$** ([Fan and others, 2018](https://arxiv.org/abs/1805.04833)): only the $k$ tokens with the largest logits
-#   can be drawn, and the softmax is over these. Without it, the many unlikely tokens together would be drawn often. If
-#   $k$ is larger than $V$, all tokens can be drawn.
+#   can be drawn, and the softmax is over these. Without it, the many unlikely tokens together would be drawn often. $k$
+#   is at least 1; if it is larger than $V$, all tokens can be drawn.
 #
 # **Guess first**: the logits are `[2, 1, 0]`, the temperature is 1 and $k = 2$. With which probability is token 0
 # drawn?
@@ -762,7 +762,7 @@ show(samples)
 # | MLP | GELU, width $4d$ | GELU, width $4d$ | SwiGLU, width $3.5d$ |
 # | positions | rotary, base 10,000 | learned, added | rotary (unit 5), base 500,000 |
 # | biases of linear layers | yes | yes | no |
-# | vocabulary | 81 letters | 50,257 pieces of words | 128,000 pieces of words |
+# | vocabulary | 81 letters | 50,257 pieces of words | 128,256 pieces of words |
 # | longest text | 128 | 1024 | 8192 |
 #
 # Sources: [Radford and others, 2019](https://openai.com/index/better-language-models/); [Touvron and others,

@@ -100,8 +100,6 @@ class CausalAttention(nn.Module):
     The nn.Linear layers W_query, W_key and W_value are created in this order.
     """
 
-    mask: torch.Tensor
-
     def __init__(
         self,
         d_in: int,
@@ -115,6 +113,7 @@ class CausalAttention(nn.Module):
         self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.dropout = nn.Dropout(dropout)
+        self.mask: torch.Tensor  # for type checkers: a buffer is a tensor
         mask = torch.ones(context_length, context_length, dtype=torch.bool).triu(diagonal=1)
         self.register_buffer("mask", mask)  # (context_length, context_length)
 

@@ -31,7 +31,7 @@ def merge_states(
 
     A state is (maximum, total, output): the largest score m of each query, the sum
     of exp(score - m), and the sum of exp(score - m) * value, not divided yet. Their
-    shapes are (..., T, 1), (..., T, 1) and (..., T, hd). If all scores are -inf,
+    shapes are (..., T, 1), (..., T, 1) and (..., T, hv). If all scores are -inf,
     the state is (-inf, 0, 0). Returns the state for all keys.
     """
     (maximum_a, total_a, output_a), (maximum_b, total_b, output_b) = a, b

@@ -30,8 +30,8 @@ def embed(tokens: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
     tokens: int64 of shape (T,), table: (V, d), a row for each of the tokens 0 to V - 1.
     Returns (T, d): six tokens and a table of shape (6, 16) give (6, 16). The result has
     the table's dtype and device, and gradients flow to the table: a row that is looked
-    up twice gets both. A token of V or more raises IndexError; F.one_hot's own
-    RuntimeError counts too. Negative tokens are not tried.
+    up twice gets both. A token of V or more raises IndexError. Negative tokens are not
+    tested.
     """
     return table[tokens]  # (V, d) at (T,) -> (T, d)
 

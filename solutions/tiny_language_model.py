@@ -42,8 +42,6 @@ class TransformerBlock(nn.Module):
     in this order. Raises ValueError if num_heads does not divide d.
     """
 
-    future: torch.Tensor
-
     def __init__(self, d: int, num_heads: int, context_length: int) -> None:
         super().__init__()
         if d % num_heads != 0:
@@ -57,6 +55,7 @@ class TransformerBlock(nn.Module):
         self.norm2 = nn.LayerNorm(d)
         self.linear1 = nn.Linear(d, 4 * d)
         self.linear2 = nn.Linear(4 * d, d)
+        self.future: torch.Tensor  # for type checkers: a buffer is a tensor
         future = torch.ones(context_length, context_length, dtype=torch.bool).triu(diagonal=1)
         self.register_buffer("future", future, persistent=False)
 
@@ -111,10 +110,11 @@ def heads_by_hand(
 def sample_next(logits: torch.Tensor, temperature: float, top_k: int) -> torch.Tensor:
     """Draw a next token at random for each row of logits.
 
-    logits: (b, V). Only the top_k tokens with the largest logits can be drawn, or all
-    V if top_k is larger, with the probabilities softmax(logits / temperature) over
-    these. If logits tie at the k-th place, k tokens or all that tie can be drawn.
-    Temperature 0 gives the largest logit. Returns (b,), int64.
+    logits: (b, V), top_k: at least 1. Only the top_k tokens with the largest logits can
+    be drawn, or all V if top_k is larger, with the probabilities
+    softmax(logits / temperature) over these. If logits tie at the k-th place, k tokens
+    or all that tie can be drawn. Temperature 0 gives the token with the largest logit.
+    Returns (b,), int64.
     """
     if temperature == 0:
         return logits.argmax(dim=-1)
@@ -134,8 +134,8 @@ def generate(
     """Append n tokens to each prompt, always the one with the largest logit.
 
     model: takes tokens (b, T), T at most context_length, and gives logits (b, T, V).
-    tokens: (b, T), the prompts, which may be longer than that: then the model reads
-    the last context_length of them. Returns (b, T + n), int64.
+    tokens: (b, T), int64, the prompts, which may be longer than that: then the model
+    reads the last context_length of them. Returns (b, T + n), int64.
     """
     for _ in range(n):
         logits = model(tokens[:, -context_length:])  # (b, T, V)

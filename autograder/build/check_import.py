@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ..student_check.unit_data import data_file, zip_file
 
-LATER = ("buggy", "draw", "example", "explain", "guess", "hint", "show")
-"""Functions that older versions of the student check lack. A new notebook may be next to an old version."""
+LESSON_FUNCTIONS = ("buggy", "draw", "example", "explain", "guess", "hint", "show")
+"""Functions of the student check, besides `check`, that a notebook calls."""
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -21,26 +21,18 @@ def guarded(code: str, module: str, address: str, later: Sequence[str] = ()) -> 
     """Return a cell's code with its import of the student check replaced by a guarded one.
 
     module: name of the check's module. address: URL of the folder from which the unit's files are fetched, ending in
-    the unit's name; empty to fetch none. later: the functions of `LATER` to import even if the code does not import
-    them.
+    the unit's name; empty to fetch none. later: functions to import even if the code does not import them.
     """
     template = _template("import_or_fetch" if address else "import_or_stop")
     unit = address.rpartition("/")[2]
     files = [data_file(unit), zip_file(module), f"{module}.py"]  # the check last
 
     def written(found: re.Match[str]) -> str:
-        given = [name.strip(" ()") for name in found[1].partition("#")[0].split(",")]
-        names = [name for name in LATER if name in later or name in given]
-        imported = f"from {module} import {', '.join(one for one in given if one not in names) or 'check'}"
+        names = [name.strip(" ()") for name in found[1].partition("#")[0].split(",")]
+        names += [name for name in later if name not in names]
+        imported = f"from {module} import {', '.join(names)}"
         listed = "\n".join(f'            "{name}",' for name in files)
-        text = template.format(imported=imported, module=module, address=address, files=listed)
-        if not names:
-            return text
-        others = [name for name in names if name != "buggy"]
-        same = ["    " + " = ".join([*others, "older"])] * bool(others)
-        called = ["    def buggy(*_):  # what it gives is called too\n        return older"] * ("buggy" in names)
-        stand_ins = "\n\n".join(same + called).strip()
-        return text + _template("import_later").format(module=module, names=", ".join(names), same=stand_ins)
+        return template.format(imported=imported, module=module, address=address, files=listed)
 
     return re.sub(rf"^from {module} import (.+)$", written, code, flags=re.M)
 
@@ -51,7 +43,7 @@ def _template(name: str) -> str:
 
 @dataclass(frozen=True)
 class LessonCall:
-    """A call of one of the functions in `LATER`, such as `guess("most_alike", ...)`."""
+    """A call of one of the functions in `LESSON_FUNCTIONS`, such as `guess("most_alike", ...)`."""
 
     function: str
     name: str
@@ -61,7 +53,7 @@ class LessonCall:
 
 
 def called_in(code: str) -> Iterator[LessonCall]:
-    """Yield the calls of functions in `LATER` in a cell's code, except in IPython's `%` and `!` lines.
+    """Yield the calls of functions in `LESSON_FUNCTIONS` in a cell's code, except in IPython's `%` and `!` lines.
 
     Yields nothing if the code is not valid Python.
     """
@@ -72,7 +64,7 @@ def called_in(code: str) -> Iterator[LessonCall]:
         return
     for node in nodes:
         match node:
-            case ast.Call(func=ast.Name(id=function), args=args) if function in LATER:
+            case ast.Call(func=ast.Name(id=function), args=args) if function in LESSON_FUNCTIONS:
                 name = args[0].value if args and isinstance(args[0], ast.Constant) else ""
                 is_open = all(isinstance(one, ast.Constant) and one.value is ... for one in args[1:])
                 yield LessonCall(function, name if isinstance(name, str) else "", is_open)

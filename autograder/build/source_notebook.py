@@ -31,13 +31,10 @@ from ..course.content import notebook_digest
 from ..course.settings import Settings
 from ..course.units import BEGIN, END
 from ..errors import UserError
-from .check_import import LATER, called_in, guarded
+from .check_import import LESSON_FUNCTIONS, called_in, guarded
 
 COLUMNS = 88
-CHECK = """# Checks your work. The hidden tests, which decide the points, use other numbers.
-"""
-CHECK_OF_A_HUNT = """# Checks your work. The hidden test, which decides the points, asks the same
-# with the right function in the place of yours.
+CHECK_OF_A_HUNT = """# Compares the wrong function with your own, so write your own first.
 """
 STUCK = """# Stuck? In a cell of your own: hint("{exercise}")
 """
@@ -162,7 +159,7 @@ def source_notebook(text: Path, solutions: Path, settings: Settings, *, with_hin
     notebook = new_notebook(metadata=dict(_METADATA))
     given = jupytext.read(text, fmt="py:percent").cells
     used = {call.function for cell in given if cell.cell_type == "code" for call in called_in(cell.source)}
-    later = [name for name in LATER if name in used or (name == "hint" and with_hints)]
+    later = [name for name in LESSON_FUNCTIONS if name in used or (name == "hint" and with_hints)]
     for number, cell in enumerate(given, start=1):
         metadata = {key: value for key, value in cell.metadata.items() if not key.startswith("lines_to")}
         if unknown := metadata.keys() - _KNOWN:
@@ -272,7 +269,7 @@ def _exercise(text: Path, answers: str, metadata: dict[str, Any], body: str, *, 
         raise BuildError(f"{where} has no solution in solutions/{text.name}: {reason}.") from None
     _reject_wide(f"solutions/{text.name}: the stub of `{name}`", answer)
     check = Exercise(name, points).check
-    tries = (CHECK_OF_A_HUNT if takes_nothing(answers, name) else CHECK) + STUCK * with_hints + CALLED
+    tries = CHECK_OF_A_HUNT * takes_nothing(answers, name) + STUCK * with_hints + CALLED
     locked_check = _nbgrader(check, grade=True, locked=True, points=points)
     return [
         new_code_cell(answer, id=name, metadata={"nbgrader": _nbgrader(name, solution=True)}),

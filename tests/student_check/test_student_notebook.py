@@ -182,7 +182,7 @@ def test_a_notebook_that_stands_alone_says_what_to_do_and_one_that_carries_its_c
     alone, *outputs = run_all(unit, *(nbformat.writes(one).encode() for one in (lone, carrying, solved)), alone=True)
     (error,) = alone["setup"]
     assert error.ename == "FileNotFoundError"
-    assert error.evalue.startswith("attention_check.py is missing: put all files of this assignment into the folder")
+    assert error.evalue.startswith("attention_check.py is missing, or older than this notebook: put all files of")
     for carried, beside in zip(outputs, worked_through(unit)[:2], strict=True):
         assert carried.pop("carried_check") == []
         for one in (carried, beside):
