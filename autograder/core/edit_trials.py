@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -53,20 +54,21 @@ class TryEdits(Operation[torch.Tensor]):
     operations: tuple[Operation[Any], ...]
 
     def on(self, bench: Bench) -> torch.Tensor:
-        fingerprints = torch.zeros(len(self.variants), len(self.operations), 3, dtype=torch.float64)
-        for variant, rows in zip(self.variants, fingerprints, strict=True):
-            number = 0
+        fingerprints: list[list[_Numbers]] = []  # of numbers, because thousands of small tensors take long to make
+        for variant in self.variants:
+            rows: list[_Numbers] = []
             try:
                 with cpu_limit(_SECONDS_OF_VARIANT), student_code():
                     bench.ask(Redefine(variant))
                     for operation in self.operations:
-                        rows[number] = fingerprint(bench.ask(operation))
-                        number += 1
+                        rows.append(_numbers(bench.ask(operation)))
             except StudentFault as fault:
-                rows[number] = -fingerprint(str(fault))
+                rows.append((-_numbers(str(fault))[0], 0.0, 0.0))
             except OverLimit:
                 pass
-        return fingerprints
+            rows += [(0.0, 0.0, 0.0)] * len(self.operations)
+            fingerprints.append(rows[: len(self.operations)])
+        return torch.tensor(fingerprints, dtype=torch.float64).reshape(len(fingerprints), len(self.operations), 3)
 
     def packed(self, tensors: Tensors) -> dict[str, Any]:
         operations = [operation.packed(tensors) for operation in self.operations]
@@ -84,6 +86,7 @@ def unpacked(header: Mapping[str, Any], tensors: Tensors) -> Operation[Any]:
     return operations.unpacked(header, tensors)
 
 
+_Numbers = tuple[float, float, float]
 _PARTS = ("value", "changed", "devices", "gradients", "parameter_gradients")
 _TOLERANCE = 1e-4
 
@@ -94,23 +97,31 @@ def fingerprint(result: Any) -> torch.Tensor:
     Equal results have fingerprints that are equal but for rounding; different results rarely have. The checksum is
     never 0.
     """
+    return torch.tensor(_numbers(result), dtype=torch.float64)
+
+
+def _numbers(result: Any) -> _Numbers:
     words: list[str] = []
-    sums = torch.zeros(2, dtype=torch.float64)
+    total = weighted = 0.0
     values = [[getattr(result, part) for part in _PARTS] if isinstance(result, Observation) else result]
     while values:
         one = values.pop()
         if isinstance(one, torch.Tensor):
             words.append(f"{one.dtype} {tuple(one.shape)}")
             numbers = one.detach().double().flatten().nan_to_num(nan=17.25, posinf=1e6, neginf=-1e6)
-            weights = torch.arange(1, len(numbers) + 1, dtype=torch.float64).sin_()
-            sums += torch.stack([numbers.sum(), numbers @ weights]) * (1 + len(words) % 7)
+            total += numbers.sum().item() * (1 + len(words) % 7)
+            weighted += (numbers @ _weights(len(numbers))).item() * (1 + len(words) % 7)
         elif isinstance(one, list | tuple | dict):
             words.append(f"{len(one)}")
             values += one.values() if isinstance(one, dict) else one
         else:
             words.append(repr(one)[:100])
-    checksum = 1 + zlib.crc32("\n".join(words).encode())
-    return torch.cat([torch.tensor([checksum], dtype=torch.float64), sums])
+    return 1.0 + zlib.crc32("\n".join(words).encode()), total, weighted
+
+
+@lru_cache(maxsize=16)
+def _weights(size: int) -> torch.Tensor:
+    return torch.arange(1, size + 1, dtype=torch.float64).sin_()
 
 
 def equal_fingerprints(fingerprints: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
