@@ -1,4 +1,4 @@
-"""Output of commands: results on stdout or in files, everything else on stderr, and a message in place of a traceback.
+"""Output of commands: results on stdout or in files, everything else on stderr, and a message instead of a traceback.
 
 Names and messages may come from a student. Control characters for a terminal and markup for rich are shown as text.
 """

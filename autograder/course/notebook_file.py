@@ -8,14 +8,12 @@ the parts that grading needs are kept.
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import BinaryIO, cast
 from zipfile import ZipInfo
 
 from .notebook import CLEAR, UnreadableNotebook, without_outputs
@@ -66,13 +64,10 @@ class Allowance:
 
         file: the outer zip file. info: the inner one's entry in it.
         """
-        with ExitStack() as stack:
-            copy = cast(BinaryIO, stack.enter_context(tempfile.TemporaryFile()))
-            for chunk in file.content(info, self.left):
-                copy.write(chunk)
-                self.left -= len(chunk)
-            copy.seek(0)
-            stack.pop_all()
+        copy = BytesIO()
+        for chunk in file.content(info, self.left):
+            self.left -= copy.write(chunk)
+        copy.seek(0)
         return ZipFile(Path(info.filename), copy)
 
 
