@@ -36,14 +36,14 @@ from ..core.operations import (
 from ..graders.budget import OutOfBudget
 from ..graders.collection import Verdict
 from ..sandbox.client import Crashed, TimedOut
-from ..tracing.definitions import Definition
+from ..tracing.definitions import CodeView, Definition, Edit
 from ..tracing.repair_operators import generic_edits
 from .inverses import Inverse, inverse_edits, inverses
 from .unexplained_answer import Repaired, Step, UnexplainedAnswer, total_rank
 
 MAX_SECONDS = 15.0
 """Limit in CPU seconds for one submission."""
-MAX_EXERCISE_SECONDS = 8.0
+MAX_EXERCISE_SECONDS = 5.0
 """Limit in CPU seconds for one exercise."""
 MAX_WALL_SECONDS = 40.0
 """Limit in wall seconds for one exercise, for code that waits and for very busy machines."""
@@ -183,41 +183,73 @@ class _Search:
         if not failed or any(one.lost or one.missing for one in failed):
             return []
         self._passed = [one.test.name for one in verdicts if one.outcome == "passed"]
-        self._order_tests([one.test.name for one in failed])
-        self._time.begin_exercise()  # a search must not depend on what was graded before
         unchanged = _Attempt(tuple(parts))
-        steps = unchanged.edits(self._known, self._suspected)
-        first = max(MOST_LIKELY, sum(step.edit.rank < LIKELY for step in steps))
-        likely = [step for step in steps[:first] if step.edit.rank <= LIKELY]
-        others = steps[len(likely) :]
+        self._order_tests([one.test.name for one in failed], unchanged)
+        self._time.begin_exercise()  # a search must not depend on what was graded before
+        likely, others = self._edits(unchanged)
         if not self._quick:
             found, _ = self._search(unchanged, likely[:MOST_SLOW], ())
             return self._verified(found)
-        found, _ = self._search(unchanged, likely, self._quick[:1])
+        own = self._prints([unchanged], self._quick[0])
+        unreached = self._unreached(unchanged, self._quick[0])
+        others = [step for step in others if not step.is_within(unreached)]
+        found, _ = self._search(unchanged, [one for one in likely if not one.is_within(unreached)], self._quick[:1])
         if found:
             return self._verified(found)
-        own = self._prints([unchanged], self._quick[0])
         if own is not None:
-            pairs = self._verified(self._pairs(unchanged, own[0]))
+            same, changing = self._distinct(own[0])
+            same += [step for step in likely if step.is_within(unreached)]
+            likely = sorted([*same, *changing], key=lambda step: step.edit.rank)
+            pairs = self._verified(self._pairs(unchanged, changing[:MOST_PAIRED]))
             if found := pairs or self._leaving_a_misconception(own[0]):
                 return found
         if found := self._verified(self._search(unchanged, others, self._quick[:1])[0]):
             return found
         if len(failed) == 1:
             return []
-        _, partial = self._search(unchanged, likely[:MOST_LIKELY], self._quick)
+        _, partial = self._search(unchanged, likely[:MOST_LIKELY], self._quick, is_partial=True)
         partial.sort(key=lambda attempt: (-len(attempt.passed), attempt.rank))
         return self._verified(self._beam(partial)) or self._gaining(_best(partial, len(failed)))
 
-    def _order_tests(self, failed: Sequence[str]) -> None:
-        """Sort the failed tests for the search: quick ones first, then by their number of operations."""
+    def _edits(self, unchanged: _Attempt) -> tuple[list[Step], list[Step]]:
+        """Return the edits to try first, and the others."""
+        steps = unchanged.edits(self._known, self._suspected)
+        first = max(MOST_LIKELY, sum(step.edit.rank < LIKELY for step in steps))
+        likely, others = list[Step](), list[Step]()
+        for number, step in enumerate(steps):
+            (likely if number < first and step.edit.rank <= LIKELY else others).append(step)
+        return likely, others
+
+    def _unreached(self, attempt: _Attempt, quick: QuickTest) -> list[Step]:
+        """Return edits of statements that a test does not reach: to raise an exception there changes no result.
+
+        Example: an answer raises an exception in its third line. Then edits after this line cannot repair it.
+        """
+        steps = [
+            Step(part, Edit(((*part.span(block[position]), "raise SystemExit"),), "a statement", 0))
+            for part in attempt.parts
+            for block, position in CodeView(part).statements
+            if not hasattr(block[position], "body")
+        ]
+        prints = self._prints([attempt, *(attempt.after(step) for step in steps)], quick)
+        if prints is None:
+            return []
+        return list(compress(steps, equal_fingerprints(prints[1:], prints[0]).all(dim=-1)))
+
+    def _order_tests(self, failed: Sequence[str], unchanged: _Attempt) -> None:
+        """Sort the failed tests for the search: quick ones first, then by their number of operations.
+
+        A test is not quick if the answer fails it with the solution's fingerprints, which then cannot exclude edits.
+        """
         quick: dict[str, QuickTest] = {}
         sizes: dict[str, int] = {}
         for name in failed:
             operations, prints = self._examiner.requests(*self._names, name)
             sizes[name] = len(operations)
             if operations and all(type(one) in QUICK for one in operations):
-                quick[name] = operations, prints
+                own = self._prints([unchanged], (operations, prints))
+                if own is None or not equal_fingerprints(own[0], prints).all():
+                    quick[name] = operations, prints
         self._failed = sorted(failed, key=lambda name: (name not in quick, sizes[name]))
         self._quick = [quick[name] for name in self._failed if name in quick][:MOST_QUICK]
 
@@ -289,17 +321,22 @@ class _Search:
                 ]
         return passing.tolist()
 
-    def _pairs(self, unchanged: _Attempt, own: torch.Tensor) -> list[Repaired]:
-        """Return the first repair found that consists of two edits; empty if none is found.
+    def _distinct(self, own: torch.Tensor) -> tuple[list[Step], list[Step]]:
+        """Return the tried edits that change no result of the quickest failed test, and those that do, likeliest first.
 
-        Edits that change the results of the quickest failed test are paired; of edits with the same results, only one.
-        own: fingerprints of the unedited answer on that test.
+        Of edits with the same results, only one is returned. Edits with which fewer operations have a result are left
+        out. own: fingerprints of the unedited answer on that test.
         """
-        runs, seen, steps = _runs(own), {_key(own)}, list[Step]()
+        same, changing = list[Step](), dict[str, Step]()
         for step, prints in sorted(self._tried, key=lambda one: one[0].edit.rank):
-            if _key(prints) not in seen and _runs(prints) >= runs and len(steps) < MOST_PAIRED:
-                seen.add(_key(prints))
-                steps.append(step)
+            if _key(prints) == _key(own):
+                same.append(step)
+            elif _runs(prints) >= _runs(own):
+                changing.setdefault(_key(prints), step)
+        return same, list(changing.values())
+
+    def _pairs(self, unchanged: _Attempt, steps: Sequence[Step]) -> list[Repaired]:
+        """Return the first repair found that consists of two of these edits; empty if none is found."""
         both = [
             unchanged.after(one).after(Step(two.definition.edited(one.edit), two.edit.after(one.edit)))
             if one.definition is two.definition
@@ -312,8 +349,7 @@ class _Search:
                 break
             may_pass = self._may_pass(some, self._quick[:1])
             for attempt in compress(some, may_pass):
-                passed = self._passed_with(attempt.parts)
-                if passed is not None and len(passed) == len(self._failed):
+                if self._passed_with(attempt.parts):
                     return [Repaired(attempt.steps)]
         return []
 
@@ -321,7 +357,11 @@ class _Search:
         """Return a repair by two edits: one of `partial`, with which more tests pass, and a second one; else empty."""
         for attempt in partial[:MOST_PARTIAL]:
             steps = attempt.edits(self._known, self._suspected)[: 2 * MOST_LIKELY]
-            found, _ = self._search(attempt, steps, self._quick[:1])
+            failing = [one for name, one in zip(self._failed, self._quick, strict=False) if name not in attempt.passed]
+            if failing:
+                unreached = self._unreached(attempt, failing[0])
+                steps = [step for step in steps if not step.is_within(unreached)]
+            found, _ = self._search(attempt, steps, (failing or self._quick)[:1])
             if found:
                 return found[:1]
         return []
@@ -331,11 +371,12 @@ class _Search:
         attempt: _Attempt,
         steps: Sequence[Step],
         quick: Sequence[QuickTest],
+        *,
+        is_partial: bool = False,
     ) -> tuple[list[Repaired], list[_Attempt]]:
         """Try edits of an attempt; return the repairs, and the edited attempts with which more failed tests pass.
 
-        quick: run the hidden tests only for edits that may pass one of these. If there are several, run all failed
-        tests.
+        quick: run the hidden tests only for edits that may pass one of these. is_partial: return edited attempts.
         """
         found: list[Repaired] = []
         partial: list[_Attempt] = []
@@ -344,27 +385,30 @@ class _Search:
                 break
             attempts = [attempt.after(step) for step in some]
             for new in compress(attempts, self._may_pass(attempts, quick)):
-                passed = self._passed_with(new.parts, tries_all=len(quick) > 1)
+                passed = self._passed_with(new.parts, attempt.passed, tries_all=is_partial)
                 if passed is not None and len(passed) == len(self._failed):
                     found.append(Repaired(new.steps))
                 elif passed is not None and passed > attempt.passed:
                     partial.append(replace(new, passed=passed))
         return found, partial
 
-    def _passed_with(self, parts: Sequence[Definition], *, tries_all: bool = False) -> frozenset[str] | None:
+    def _passed_with(
+        self, parts: Sequence[Definition], last: Set[str] = frozenset(), *, tries_all: bool = False
+    ) -> frozenset[str] | None:
         """Return the failed tests that pass with these definitions; None if a test fails that passed before.
 
-        tries_all: run all failed tests; otherwise stop if the first two fail again.
+        last: tests that likely pass, and so run last. tries_all: run all failed tests; otherwise return None if one of
+        them fails again.
         """
         self._code.begin_trial()
         passed: set[str] = set()
         try:
             self._code.ask(Redefine(tuple((one.name, one.text, one.cell, one.first_line) for one in parts)))
-            for number, verdict in enumerate(self._verdicts(self._failed)):
+            for verdict in self._verdicts(sorted(self._failed, key=last.__contains__)):
                 if verdict.outcome == "passed":
                     passed.add(verdict.test.name)
-                elif number > 0 and not passed and not tries_all:
-                    break
+                elif not tries_all:
+                    return None
             if passed and any(verdict.outcome != "passed" for verdict in self._verdicts(self._passed)):
                 return None
         except (StudentFault, TimedOut, Crashed, OutOfBudget):

@@ -34,6 +34,11 @@ class Step:
         """The numbers of the lines in the cell that the edit changes."""
         return self.definition.lines(self.edit)
 
+    def is_within(self, others: "Sequence[Step]") -> bool:
+        """Return whether each place that the edit changes is within a place that one of the others changes."""
+        places = [span for other in others if other.definition is self.definition for span in other.edit.spans]
+        return all(any(a <= begin and end <= b for a, b, _ in places) for begin, end, _ in self.edit.spans)
+
 
 def total_rank(steps: Sequence[Step]) -> int:
     """Return the sum of the edits' ranks; the likelier an edit, the lower its rank."""

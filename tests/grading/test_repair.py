@@ -295,6 +295,27 @@ def test_equal_code_is_searched_once_and_verified_for_each_submission(fork_serve
     assert len(searches) == 2
 
 
+def test_statements_that_the_test_does_not_reach_get_no_unlikely_edits(fork_server):
+    unit, tried = course.unit("self_attention"), []
+
+    class Recorded(SandboxedNotebook):
+        def ask(self, operation):
+            if isinstance(operation, TryEdits):
+                tried.extend(text for variant in operation.variants for _, text, _, _ in variant)
+            return super().ask(operation)
+
+    def start(cells, *, is_alone=False):
+        names = [one.name for one in unit.exercises]
+        return Recorded(fork_server("A"), cells, "cpu", exercises=names, is_alone=is_alone)
+
+    code = "def scaled_softmax(scores, d_k):\n    a = scores.sin(7)\n    b = scores.cos()\n    return b\n"
+    cells = code_cells(parse(submission(unit.name, "scaled_softmax", code).content), unit)
+    answer = UnexplainedAnswer(Examiner(collect()), unit, unit.exercise("scaled_softmax"), cells, start)
+    RepairCache().find_repairs(answer, frozenset(), RepairTime(lambda: 0.0))
+    assert any("scores.sin(7).flatten()" in text for text in tried)
+    assert not any("scores.cos().flatten()" in text for text in tried)
+
+
 def test_an_exercise_and_a_submission_have_limits():
     workers = [0.0]
     time = RepairTime(lambda: workers[0])
@@ -302,6 +323,7 @@ def test_an_exercise_and_a_submission_have_limits():
     for seconds in (MAX_EXERCISE_SECONDS - 1, MAX_EXERCISE_SECONDS + 1):
         workers[0] = seconds
         seen.append((time.is_short, time.is_over))
+    workers[0] = MAX_SECONDS - 1
     time.begin_exercise()
     seen.append((time.is_short, time.is_over))
     workers[0] = MAX_SECONDS + 1
