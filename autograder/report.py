@@ -95,14 +95,10 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """Changes of the student's own code, tried out, with which more hidden tests pass and no passed one fails."""
+    """Changes of the student's own code, tried out, with which the exercise earns all points."""
 
     changes: list[Change]
     """Changes that are needed all together."""
-    still_failed: list[str] = []
-    """Hidden tests that fail with the changes too. Empty: the exercise earns all points."""
-    remaining: Mistake | None = None
-    """The known mistake that the changed code has, if tests fail with it."""
 
 
 class Behaviour(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from ..catalogue.transcript import Behaviour, Misconception, Question, Trace, Tr
 from ..core import library_calls
 from ..core.bench import Bench, Operation
 from ..core.counterexample import PackedFunction
-from ..core.edit_trials import TryEdits, equal_fingerprints, fingerprint
+from ..core.edit_trials import fingerprint
 from ..core.library_recorders import observe_functions, observe_operators
 from ..core.observation import Observation, StudentFault
 from ..core.operations import Kind, KindOf, NamedParameters
@@ -73,7 +73,6 @@ class Examiner:
         self._verdicts: TranscriptCache[_TestRun] = TranscriptCache()
         self.hunted = cache(self._hunted)
         self.requests = cache(self._requests)
-        self.misconception_prints = cache(self._misconception_prints)
 
     def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
         """Run all hidden tests of an exercise on the code behind a backend.
@@ -97,19 +96,6 @@ class Examiner:
         list(self.verdicts(unit, exercise, bench, [test]))
         prints = [fingerprint(result) for result in bench.results]
         return tuple(bench.operations), torch.stack(prints) if prints else torch.zeros(0, 3, dtype=torch.float64)
-
-    def _misconception_prints(self, unit: str, exercise: str, test: str) -> dict[str, torch.Tensor]:
-        """Return fingerprints of misconceptions' results in a hidden test, (operation, 3), by misconception.
-
-        Misconceptions whose results are all right are left out.
-        """
-        operations, right = self.requests(unit, exercise, test)
-        prints = {
-            name: candidate_bench(unit, entry.anew()).ask(TryEdits(((),), operations))[0]
-            for name, entry in catalogue.misconceptions(unit).items()
-            if entry.exercise == exercise
-        }
-        return {name: one for name, one in prints.items() if not equal_fingerprints(one, right).all()}
 
     def verdicts(self, unit: str, exercise: str, backend: Backend, names: Sequence[str]) -> Iterator[Verdict]:
         """Yield the verdicts of the hidden tests `names` in order. Each test runs when its verdict is requested."""

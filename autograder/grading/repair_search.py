@@ -9,7 +9,7 @@ The CPU time of a submission's search is limited, in this process and its worker
 
 import time
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, compress
@@ -99,16 +99,6 @@ class RepairTime:
         """True if the current exercise has less than the usual time, because earlier ones used the submission's."""
         return self._exercise_end >= self._end
 
-    @contextmanager
-    def uncounted(self) -> Iterator[None]:
-        """Do not count the time of the block."""
-        begun = self._now(), time.monotonic()
-        yield
-        seconds = self._now() - begun[0]
-        self._end += seconds
-        self._exercise_end += seconds
-        self._wall_end += time.monotonic() - begun[1]
-
     def _now(self) -> float:
         return time.thread_time() + self._worker_seconds()
 
@@ -143,9 +133,6 @@ class _Attempt:
 def find_repairs(answer: UnexplainedAnswer, suspected: Set[int], time: RepairTime) -> list[Repaired]:
     """Return the repairs of an answer, the likeliest first; empty if the answer passes or no repair is found.
 
-    If no edit makes all tests pass, return edits after which the answer has exactly one known misconception, or with
-    which at least half of the failed tests pass. No test that passed before may fail then.
-
     suspected: lines of the cell whose edits are tried earlier. Raises SandboxLost.
     """
     with closing(_Search(answer, suspected, time)) as search:
@@ -168,6 +155,8 @@ class _Search:
         self._tried: list[tuple[Step, torch.Tensor]] = []
         """The edits that were tried on the quickest failed test, with the fingerprints of their results."""
         self._known = _known_inverses(*self._names)
+        self._is_spent = False
+        """True if the worker's own limits of time are used up."""
 
     def close(self) -> None:
         self._code.close()
@@ -200,8 +189,7 @@ class _Search:
             same, changing = self._distinct(own[0])
             same += [step for step in likely if step.is_within(unreached)]
             likely = sorted([*same, *changing], key=lambda step: step.edit.rank)
-            pairs = self._verified(self._pairs(unchanged, changing[:MOST_PAIRED]))
-            if found := pairs or self._leaving_a_misconception(own[0]):
+            if found := self._verified(self._pairs(unchanged, changing[:MOST_PAIRED])):
                 return found
         if found := self._verified(self._search(unchanged, others, self._quick[:1])[0]):
             return found
@@ -209,7 +197,7 @@ class _Search:
             return []
         _, partial = self._search(unchanged, likely[:MOST_LIKELY], self._quick, is_partial=True)
         partial.sort(key=lambda attempt: (-len(attempt.passed), attempt.rank))
-        return self._verified(self._beam(partial)) or self._gaining(_best(partial, len(failed)))
+        return self._verified(self._beam(partial))
 
     def _edits(self, unchanged: _Attempt) -> tuple[list[Step], list[Step]]:
         """Return the edits to try first, and the others."""
@@ -253,47 +241,15 @@ class _Search:
         self._failed = sorted(failed, key=lambda name: (name not in quick, sizes[name]))
         self._quick = [quick[name] for name in self._failed if name in quick][:MOST_QUICK]
 
-    def _graded(self, found: Sequence[Repaired]) -> Iterator[Repaired]:
-        """Grade the first repairs and yield them with the tests that still fail: at least one, more if time is left."""
+    def _verified(self, found: Sequence[Repaired]) -> list[Repaired]:
+        """Grade the first repairs, more than one only if time is left; return those that earn all points."""
+        verified = []
         for number, one in enumerate(found[:MOST_VERIFIED]):
             if number and self._time.is_over:
-                return
-            yield self._answer.graded(one)
-
-    def _verified(self, found: Sequence[Repaired]) -> list[Repaired]:
-        """Grade repairs, and return those with which the exercise earns all points."""
-        return [one for one in self._graded(found) if not one.still_failed]
-
-    def _gaining(self, found: Sequence[Repaired]) -> list[Repaired]:
-        """Grade edits, and return those with which more tests pass, and none fails that passed before."""
-        return [one for one in self._graded(found) if self._gains(one)]
-
-    def _leaving_a_misconception(self, own: torch.Tensor) -> list[Repaired]:
-        """Return edits after which the code behaves like a known misconception: the answer had another mistake as well.
-
-        Example: an answer divides by `d_k`, and runs the softmax over the queries. With `d_k ** 0.5`, only the second
-        mistake is left, and the catalogue has it. own: fingerprints of the unedited answer on the quickest failed test.
-        """
-        with self._time.uncounted():  # computed once in each process, then cached
-            known = self._examiner.misconception_prints(*self._names, self._failed[0])
-        changed = [(step, prints) for step, prints in self._tried if not equal_fingerprints(prints, own).all()]
-        steps: dict[Step, None] = {}
-        for name, target in known.items():
-            alike = [step for step, prints in changed if equal_fingerprints(prints, target).all()]
-            if alike and self._examiner.failed_tests(*self._names, name).isdisjoint(self._passed):
-                steps |= dict.fromkeys(alike)
-        likely = sorted(steps, key=lambda step: step.edit.rank)[:MOST_VERIFIED]  # few, though the time may be over
-        graded = [self._answer.graded(Repaired((step,))) for step in likely]
-        found = [one for one in graded if one.remaining is not None and self._gains(one, or_is_likely=True)]
-        return found if len({one.remaining.sentence for one in found if one.remaining}) == 1 else []
-
-    def _gains(self, one: Repaired, *, or_is_likely: bool = False) -> bool:
-        """Return whether, with an edit, more tests pass and none fails that passed before.
-
-        or_is_likely: more tests need not pass if the edit is likely.
-        """
-        more = not set(self._failed).issubset(one.still_failed)
-        return set(self._passed).isdisjoint(one.still_failed) and (more or (or_is_likely and one.rank < LIKELY))
+                break
+            if self._answer.is_repaired(one):
+                verified.append(one)
+        return verified
 
     def _prints(self, attempts: Sequence[_Attempt], quick: QuickTest) -> torch.Tensor | None:
         """Return the fingerprints of all attempts' results, (attempt, operation, 3); None if the worker was lost."""
@@ -304,7 +260,10 @@ class _Search:
         self._code.begin_trial()
         try:
             return self._code.ask(TryEdits(variants, operations))
-        except (StudentFault, TimedOut, Crashed, OutOfBudget):
+        except OutOfBudget:
+            self._is_spent = True
+            return None
+        except (StudentFault, TimedOut, Crashed):
             return None
 
     def _may_pass(self, attempts: Sequence[_Attempt], quick: Sequence[QuickTest]) -> list[bool]:
@@ -345,7 +304,7 @@ class _Search:
             if one.definition is not two.definition or one.edit.is_apart_from(two.edit)
         ]
         for some in _batched(sorted(both, key=lambda attempt: attempt.rank)):
-            if self._time.is_half_over:
+            if self._time.is_half_over or self._is_spent:
                 break
             may_pass = self._may_pass(some, self._quick[:1])
             for attempt in compress(some, may_pass):
@@ -381,7 +340,7 @@ class _Search:
         found: list[Repaired] = []
         partial: list[_Attempt] = []
         for some in _batched(steps):
-            if self._time.is_over or (found and some[0].edit.rank > found[0].steps[-1].edit.rank + 1):
+            if self._time.is_over or self._is_spent or (found and some[0].edit.rank > found[0].steps[-1].edit.rank + 1):
                 break
             attempts = [attempt.after(step) for step in some]
             for new in compress(attempts, self._may_pass(attempts, quick)):
@@ -417,18 +376,6 @@ class _Search:
 
     def _verdicts(self, names: Sequence[str]) -> Iterator[Verdict]:
         return self._examiner.verdicts(*self._names, self._code, names)
-
-
-def _best(partial: Sequence[_Attempt], failed: int) -> list[Repaired]:
-    """Return the likeliest of the edits with which the most tests pass; empty if these are less than half.
-
-    partial: sorted by the number of tests that pass. failed: number of tests that failed before.
-    """
-    if not partial or 2 * len(partial[0].passed) < failed:
-        return []  # a few more tests may pass by chance
-    most = len(partial[0].passed)
-    least = partial[0].rank
-    return [Repaired(one.steps) for one in partial if len(one.passed) == most and one.rank <= least + 1]
 
 
 def _runs(prints: torch.Tensor) -> int:

@@ -6,8 +6,8 @@ instructors.
 
 Repairs are cached in memory within one grading process, by the text of the answer and of all definitions that it uses.
 Example: twenty students submit the same wrong code. Only for the first submission is there a search. For the others,
-the cached repairs are made in their own notebooks, which are then graded, because other cells may differ. A repair with
-other failing tests there is dropped. If the first search found nothing, no other search is made.
+the cached repairs are made in their own notebooks, which are then graded, because other cells may differ. A repair that
+does not help there is dropped. If the first search found nothing, no other search is made.
 """
 
 import re
@@ -18,7 +18,7 @@ import msgspec
 
 from .. import catalogue, course
 from ..course.notebook import CodeCell
-from ..report import Change, Diagnosis, ExerciseReport, FaultLocation, Mistake, Repair, Report
+from ..report import Change, Diagnosis, ExerciseReport, FaultLocation, Repair, Report
 from ..tracing.definitions import Definition
 from .examiner import Examiner
 from .messages import readable
@@ -45,8 +45,7 @@ class RepairCache:
         reached = answer.definitions()
         key = answer.unit.name, answer.exercise, tuple((one.name, one.text) for one in reached)
         if (known := self._repairs.get(key)) is not None:
-            moved = [_moved(one, reached) for one in known]
-            verified = [one for one in moved if answer.graded(one) == one]
+            verified = [moved for one in known if answer.is_repaired(moved := _moved(one, reached))]
             if verified or not known:
                 return verified
         found = find_repairs(answer, suspected, time)
@@ -111,8 +110,8 @@ def _with_findings(report: ExerciseReport, found: Sequence[Repaired], unit: str,
     """Return the report on an exercise with its repairs, their lines, and their misconception if there is one."""
     if not found:
         return report
-    repairs = [_repair(one) for one in found[:MOST_REPORTED]]
-    misconception = None if found[0].still_failed else _common_misconception(found, unit)
+    repairs = [Repair([change for step in one.steps for change in _changes(step)]) for one in found[:MOST_REPORTED]]
+    misconception = _common_misconception(found, unit)
     if misconception and examiner.failed_tests(unit, report.name, misconception.name) != _failed(report):
         misconception = None  # here, the same edit repairs another mistake
     return msgspec.structs.replace(
@@ -126,11 +125,6 @@ def _with_findings(report: ExerciseReport, found: Sequence[Repaired], unit: str,
 
 def _failed(report: ExerciseReport) -> frozenset[str]:
     return frozenset(test.name for test in report.tests if test.outcome == "failed")
-
-
-def _repair(one: Repaired) -> Repair:
-    remaining = Mistake(one.remaining.name, one.remaining.sentence) if one.remaining else None
-    return Repair([change for step in one.steps for change in _changes(step)], list(one.still_failed), remaining)
 
 
 def _changes(step: Step) -> list[Change]:
@@ -181,29 +175,14 @@ def _location(report: ExerciseReport, found: Sequence[Repaired]) -> FaultLocatio
     if len({cell for place in places for cell, _ in place}) != 1 or len(lines) > MOST_LINES:
         return None
     ways = [_in_words(places[place]) for place in sorted(places)]
-    sentence = _in_a_sentence(report, likely, ways)
+    changes = "One change makes" if best == 1 else "Two changes make"
+    sentence = f"{changes} all tests pass, which was tried. What to change: {', or '.join(ways)}."
     before = report.whereabouts
-    is_other_mistake = bool(likely[0].still_failed)
-    if before is not None and (is_other_mistake or set(before.lines) <= set(lines)):
+    if before is not None and set(before.lines) <= set(lines):
         return msgspec.structs.replace(before, told=f"{before.told}\n{sentence}")
     texts = {line: _quoted(step.definition, line) for one in likely for step in one.steps for line in step.lines}
     quoted = [f"  line {line}: {texts[line].strip()}" for line in lines if texts[line].strip()]
     return FaultLocation(lines, "\n".join([sentence, *quoted]))
-
-
-def _in_a_sentence(report: ExerciseReport, likely: Sequence[Repaired], ways: Sequence[str]) -> str:
-    """Return a message on the likeliest repairs: their effect, the changes, and the mistake that remains.
-
-    ways: the changes in words.
-    """
-    best, tried = likely[0], f"which was tried. What to change: {', or '.join(ways)}."
-    if not best.still_failed:
-        return f"{'One change makes' if len(best.steps) == 1 else 'Two changes make'} all tests pass, {tried}"
-    rest = f"What remains is a known mistake: {best.remaining.sentence}" if best.remaining else "More is wrong."
-    more = len(_failed(report)) - max(len(one.still_failed) for one in likely)
-    if more < 1:
-        return f"{'One change leaves one known mistake' if best.remaining else 'One change helps'}, {tried} {rest}"
-    return f"One change makes {more} more {'test' if more == 1 else 'tests'} pass, {tried} {rest}"
 
 
 def _in_words(one: Repaired) -> str:

@@ -8,7 +8,6 @@ from typing import Protocol
 from .. import course
 from ..course.notebook import CodeCell
 from ..graders.sandboxed import SandboxedNotebook
-from ..report import Diagnosis
 from ..tracing.definitions import Definition, Edit, definitions
 from . import scoring
 from .examiner import Examiner
@@ -47,13 +46,9 @@ def total_rank(steps: Sequence[Step]) -> int:
 
 @dataclass(frozen=True)
 class Repaired:
-    """A repair of a student's code: one edit, or two that are both needed, and the result of grading with them."""
+    """A repair of a student's code: one edit, or two that are both needed."""
 
     steps: tuple[Step, ...]
-    still_failed: tuple[str, ...] = ()
-    """Names of the hidden tests that fail even with the edits; empty if the exercise earns all points."""
-    remaining: Diagnosis | None = None
-    """The misconception that the edited code still has, if hidden tests fail and one is found."""
 
     @property
     def rank(self) -> int:
@@ -76,22 +71,17 @@ class UnexplainedAnswer:
         own = [(cell.name, cell.source) for cell in self.cells if not cell.is_ours]
         return definitions(self.exercise.name, own, without)
 
-    def graded(self, repaired: Repaired) -> Repaired:
-        """Grade a notebook with the repair's edits, in a new worker, and return the repair with the result."""
-        unit, exercise, cells = self.unit.name, self.exercise, self.cells
+    def is_repaired(self, repaired: Repaired) -> bool:
+        """Return whether the exercise earns all points with the repair's edits. Its notebook is graded in a new worker."""
+        exercise, cells = self.exercise, self.cells
         for step in repaired.steps:
             cells = _with(cells, step.definition, step.definition.edited(step.edit))
         with closing(self.start(cells)) as code:
             code.run_cells()
             code.begin_exercise(exercise.name)
-            finding = self.examiner.examine(unit, exercise.name, code)
+            finding = self.examiner.examine(self.unit.name, exercise.name, code)
         report = scoring.score(exercise, finding.verdicts, library_calls=finding.library_calls)
-        if report.status == "passed" and report.score == exercise.points:
-            return replace(repaired, still_failed=(), remaining=None)
-        failed = tuple(test.name for test in report.tests if test.outcome != "passed")
-        failed = failed or tuple(self.examiner.tests(unit, exercise.name))  # it calls what the exercise forbids
-        remaining = self.examiner.diagnose(unit, exercise.name, finding, is_exact=True)
-        return replace(repaired, still_failed=failed, remaining=remaining)
+        return report.status == "passed" and report.score == exercise.points
 
 
 def _with(cells: Sequence[CodeCell], old: Definition, new: Definition) -> list[CodeCell]:

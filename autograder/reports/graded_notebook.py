@@ -129,8 +129,7 @@ def show_edits(notebook: Any) -> None:
 
 def _edit(repair: Repair) -> str:
     """Return the changed lines before and after a repair, as lines of text."""
-    result = "less is wrong" if repair.still_failed else "all tests pass"
-    lines = [f"With {'these changes' if repair.changes[1:] else 'this change'} {result}:"]
+    lines = [f"With {'these changes' if repair.changes[1:] else 'this change'} all tests pass:"]
     for change in repair.changes:
         lines.append(f"  line {change.line} now: {change.before.strip() or '(none)'}")
         lines.append(f"  instead: {change.after.strip() or '(none)'}")

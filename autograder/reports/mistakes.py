@@ -197,8 +197,8 @@ class WrongAnswer:
 
     @property
     def changes(self) -> list[Change]:
-        """The changes of the likeliest repair with which all tests pass."""
-        return [change for one in self.report.repairs[:1] if not one.still_failed for change in one.changes]
+        """The changes of the likeliest repair."""
+        return [change for one in self.report.repairs[:1] for change in one.changes]
 
     @property
     def repair(self) -> tuple[tuple[str, str, str], ...]:

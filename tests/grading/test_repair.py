@@ -36,7 +36,6 @@ from tests import REPOSITORY, TESTS, forked_command
 from tests.sampling import thinned
 
 REPAIRED = sorted((TESTS / "answers" / "repaired").glob("*.py"))
-HALF_REPAIRED = sorted((TESTS / "answers" / "half_repaired").glob("*.py"))
 INPUTS = Arguments((torch.tensor([1.0, 2.0]),))
 
 
@@ -210,24 +209,6 @@ def test_a_diagnosis_advises_nothing_that_the_code_does(grading_process, name, s
     (file,) = (one for one in REPAIRED if one.stem == name)
     diagnosis = grading_process.report(submission(unit, exercise, file.read_text())).exercise(exercise).diagnosis
     assert says in diagnosis.sentence if says else diagnosis is None
-
-
-@pytest.mark.parametrize("file", thinned(HALF_REPAIRED, 2, by=lambda file: file.stem), ids=lambda file: file.stem)
-def test_of_two_mistakes_one_is_repaired_and_the_other_is_named(grading_process, file):
-    unit, exercise, _ = file.stem.split("__")
-    code = file.read_text()
-    line, remaining = (one.partition(": ")[2] for one in code.splitlines()[:2])
-    report = repaired(grading_process, unit, exercise, code)
-    failed = {test.name for test in report.tests if test.outcome == "failed"}
-    for repair in report.repairs:
-        assert {change.before.strip() for change in repair.changes} == {line}
-        assert repair.remaining.name == remaining
-        assert repair.still_failed
-        assert failed.issuperset(repair.still_failed)
-    number = [one.strip() for one in code.splitlines()].index(line) + 1
-    assert f" in line {number}. What remains" in report.whereabouts.told
-    assert report.repairs[0].remaining.sentence in report.whereabouts.told
-    assert report.diagnosis is None
 
 
 def test_an_edit_that_makes_a_mistake_of_its_own_is_no_repair(grading_process):
