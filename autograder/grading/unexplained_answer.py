@@ -72,7 +72,7 @@ class UnexplainedAnswer:
         return definitions(self.exercise.name, own, without)
 
     def is_repaired(self, repaired: Repaired) -> bool:
-        """Return whether the exercise earns all points with the repair's edits. Its notebook is graded in a new worker."""
+        """Grade a notebook with the edits in a new worker, and return whether the exercise earns all points."""
         exercise, cells = self.exercise, self.cells
         for step in repaired.steps:
             cells = _with(cells, step.definition, step.definition.edited(step.edit))

@@ -108,7 +108,7 @@ def _(scores, mask):
     return scores
 
 
-@unlisted("masked_scores", "scores_masked_in_place", "visible_scores_hidden")
+@both("scores_masked_in_place", "visible_scores_hidden")
 def _(scores, mask):
     """Two mistakes: the caller's scores are changed, and the mask is turned round."""
     scores[..., ~mask] = -math.inf

@@ -96,7 +96,7 @@ def _(x, num_heads):
     return x.cpu().reshape(b, num_tokens, num_heads, -1).swapaxes(1, 2)
 
 
-@unlisted("split_heads", "heads_not_moved")
+@both("heads_not_moved", "refusal_left_to_reshape")
 def _(x, num_heads):
     """Two mistakes: nothing is refused, and the heads are not moved."""
     return x.reshape(x.shape[0], x.shape[1], num_heads, x.shape[2] // num_heads)
