@@ -8,7 +8,7 @@ from torch import nn
 
 from solutions.causal_attention import CausalAttention  # which the notebook has
 
-from . import rewritten, right, unlisted
+from . import both, rewritten, right, unlisted
 
 # causal_mask
 
