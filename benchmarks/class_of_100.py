@@ -59,8 +59,8 @@ def ours(submissions: Submissions, workers: int = 1) -> dict[str, Any]:
         command = [sys.executable, "-W", "ignore", "-m", "benchmarks.one_batch", folder, UNIT, str(workers)]
         before, started = of_children(), time.monotonic()
         done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=REPOSITORY)
-        told: dict[str, Any] = json.loads(done.stdout)
-        return {**told, "cpu": of_children() - before, "wall": time.monotonic() - started}
+        figures: dict[str, Any] = json.loads(done.stdout)
+        return {**figures, "cpu": of_children() - before, "wall": time.monotonic() - started}
 
 
 def measure(sizes: Mapping[str, int], rounds: int) -> dict[str, Any]:

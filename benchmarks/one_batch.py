@@ -18,7 +18,7 @@ from autograder.course.settings import Isolation
 from autograder.gradebook.class_gradebook import ClassGradebook
 
 STAGES = {
-    "graded notebook": (Autograded, ("marked", "put")),
+    "graded notebook": (Autograded, ("graded", "put")),
     "feedback page": (FeedbackPages, ("put",)),
     "gradebook": (ClassGradebook, ("entry", "new_entry", "penalise", "commit")),
 }
@@ -52,8 +52,8 @@ def main() -> None:
     wall = time.monotonic() - started
     own, below = (_seconds(resource.getrusage(who)) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     scores = {row.student: row.report.score for row in result.rows}
-    told = {"wall": wall, "cpu": own + below, "coordinator": own, "marking": below, "stages": spent}
-    print(json.dumps({**told, "scores": scores}))
+    figures = {"wall": wall, "cpu": own + below, "coordinator": own, "marking": below, "stages": spent}
+    print(json.dumps({**figures, "scores": scores}))
 
 
 def _seconds(usage: resource.struct_rusage) -> float:

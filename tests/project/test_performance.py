@@ -6,7 +6,7 @@ import re
 import pytest
 
 from autograder import __version__
-from benchmarks import performance
+from benchmarks import one_batch, performance
 
 PAGE = performance.PAGE.read_text()
 RECORDS = sorted(file.stem for file in performance.FIGURES.glob("*.json"))
@@ -53,3 +53,9 @@ def test_a_section_replaces_the_one_with_its_heading():
     page = performance.with_section(page, "## Two", "## Two\n\n2\n")
     assert page == "# Page\n\n## One\n\n1\n\n## Two\n\n2\n"
     assert performance.with_section(page, "## One", "## One\n\n3\n") == "# Page\n\n## One\n\n3\n\n## Two\n\n2\n"
+
+
+def test_each_stage_of_a_batch_is_measured_by_methods_that_exist():
+    methods = [(owner, name) for owner, names in one_batch.STAGES.values() for name in names]
+    assert len(methods) > 5
+    assert [name for owner, name in methods if not callable(getattr(owner, name, None))] == []
