@@ -232,8 +232,7 @@ def test_what_is_written_is_what_is_released(unit):
         "hints": {"double": ["What is twice 3?", "The shape stays.", "Look up `*`."]},
     }
     cells = {cell.id: cell.source for cell in notebook.cells}
-    assert "from attention_check import check\n" in cells["setup"]
-    assert "from attention_check import guess, hint\n" in cells["setup"]
+    assert "from attention_check import check, guess, hint\n" in cells["setup"]
     assert 'hint("double")' in cells["test_double"]
     assert "guesses and hints |" in readme("unit", notebook, load(), with_lesson=True)
     fetching = source_notebook_at("https://somewhere/files", unit)
@@ -264,7 +263,7 @@ def test_a_unit_without_the_file_has_neither(unit):
 def test_what_the_notebook_does_not_use_is_not_imported(unit):
     _, notebook = unit(re.sub(r"guesses:.*(?=hints:)", "", FILE, flags=re.S), CELLS.replace("guess(", "print("))
     (set_up,) = (cell.source for cell in notebook.cells if cell.id == "setup")
-    assert "import hint\n" in set_up
+    assert "import check, hint\n" in set_up
     assert "guess" not in set_up
 
 
