@@ -30,7 +30,7 @@ def _head(found: "Found", part: tuple[int, int]) -> list[str]:
             "on the CPU and on a GPU.",
             f"In this run, these solutions lost points on the CPU for this reason: {unlike}."
             if unlike
-            else "In this run, no solution lost points on the CPU for this reason.",
+            else "This run used another version, and no solution lost points on the CPU because of that.",
             "",
         ]
     return lines

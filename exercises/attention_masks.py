@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Batches, order, other sentences
 #
-# So far attention had one sentence at a time, or several of one length. Real data are different: sentences have
+# So far attention had one sentence at a time, or several of equal length. Real data are different: sentences have
 # different lengths, some texts are too long for every token to see every other one, and words have an order, which
 # attention by itself ignores. In this notebook you build
 #
@@ -279,8 +279,8 @@ draw(
 #
 # `permuted_outputs(attention, x, order)` finds out. It shuffles a sequence `x`, `(b, T, d_in)`, so that token
 # `order[i]` comes $i$-th, lets `attention` turn that into `(b, T, d_out)`, and puts the outputs back, so that each is
-# at its token's position in `x`. `order` is a permutation of 0 to $T - 1$. `attention` is any function: call it once,
-# with all sentences of the shuffled sequence.
+# at its token's position in `x`. `order` is a permutation of 0 to $T - 1$. `attention` is any function: call it only
+# once, with all sentences of the batch, shuffled.
 #
 # **Guess first**: without a mask, does shuffling the sentence change a token's result? Guess `"yes"` or `"no"`.
 
@@ -437,8 +437,8 @@ draw(
 # position 1 the vector `[1, 0, 1, 0]` becomes `[.5403, .8415, .99995, .0100]`.
 #
 # `rotary_embedding(x, positions)` does this for `x` of shape `(..., T, head_dim)`; `positions`, `(T,)`, has the
-# position of each token. It need not begin at 0: a model that writes rotates one new token at a time, at position 6, 7,
-# 8, and keeps the keys of the others as they are. The result has the dtype of `x`.
+# position of each token. It need not begin at 0: when a model writes text, it rotates one new token at a time, at
+# position 6, then 7, then 8, and keeps the keys of the others as they are. The result has the dtype of `x`.
 #
 # **Guess first**: `head_dim` is 4. By what angle is the second pair rotated at position 100?
 
@@ -564,7 +564,7 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1])).norm()
 #   hidden; or `None`, which hides nothing. There is no causal mask: the whole context is there from the beginning.
 # - If a sentence's whole context is hidden, its heads give zeros, so the result is the bias of `out_proj`.
 #
-# Your `masked_attention` can do the middle, or `F.scaled_dot_product_attention`.
+# For the step in the middle, call your `masked_attention` or `F.scaled_dot_product_attention`.
 #
 # **Guess first**: `x` is `(2, 4, 5)`, `context` `(2, 6, 7)`, and there are 3 heads. Which shape do the scores have?
 # Enter a list.

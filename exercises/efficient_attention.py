@@ -101,8 +101,9 @@ X = torch.tensor(
 # $$\operatorname{softmax}(s)_j = \frac{e^{s_j - m}}{\ell}, \qquad m = \max_j s_j, \quad \ell = \sum_j e^{s_j - m}$$
 #
 # This reads all scores twice: once for $m$ and once for $\ell$. But both can be found in **one pass** ([Milakov and
-# Gimelshein, 2018](https://arxiv.org/abs/1805.02867)). Keep the maximum and the sum of the scores so far. When a block
-# brings a larger score, the old sum is relative to the wrong maximum, and one factor corrects it:
+# Gimelshein, 2018](https://arxiv.org/abs/1805.02867)). Keep the maximum of the scores so far, and the
+# sum of their exponentials relative to it. When a block brings a larger score, the old sum is relative to the wrong
+# maximum, and one factor corrects it:
 #
 # $$m' = \max(m, \max_j s_j), \qquad \ell' = \ell \, e^{m - m'} + \sum_j e^{s_j - m'}$$
 #

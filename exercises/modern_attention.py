@@ -270,7 +270,7 @@ for dtype in (torch.float16, torch.bfloat16, torch.float32):
 # %% [markdown]
 # <details><summary>What is tested</summary>
 #
-# - Any leading dimensions, and different numbers and widths of queries, keys and values.
+# - Any leading dimensions. There may be more or fewer queries than keys, and values may be wider or narrower than keys.
 # - `float16` and `bfloat16`, compared with attention in `float64` of the same inputs. A result $r$ may be off
 #   by 0.07 % of $1 + |r|$ in `float16` and by 0.6 % in `bfloat16`: one and a half times what rounding a number of that
 #   size can cost. In some cases values in the hundreds nearly cancel, in others their sum is large.
@@ -404,8 +404,8 @@ draw({"1 is seen": lambda: ~document_mask(packed)[0]}, list("aaabbc"))
 #
 # As in `nn.Linear`, weights have shape `(out, in)`: `W_gate` and `W_up` are `(f, d)`, `W_down` is `(d, f)`.
 #
-# **Guess first**: three matrices instead of two. To keep the number of parameters of two matrices with `f = 4 d`, which
-# multiple of `d` must `f` be? Say it with two decimals.
+# **Guess first**: three matrices instead of two. Two matrices with `f = 4 d` have $8 d^2$
+# parameters. Which multiple of `d` must `f` be for three matrices to have as many? Say it with two decimals.
 
 # %%
 guess("gated_width", ...)
@@ -847,8 +847,8 @@ class Block(nn.Module):
 
 # %% [markdown]
 # Five blocks train for 150 steps each, in some seconds: the block of unit 8, with LayerNorm, plain scores, a causal
-# mask and an MLP with GELU, and then each change on top of the ones before. All use matrices with the same number of
-# elements. Of a document's seven predictions the first is chance, so the loss cannot end far below
+# mask and an MLP with GELU, and then each change on top of the ones before. The matrices of each block have the same
+# number of elements in total. Of a document's seven predictions the first is chance, so the loss cannot end far below
 # $\ln 10 / 7 = 0.33$.
 # `stored` is what autograd keeps of one step for the backward pass.
 

@@ -388,7 +388,8 @@ guess("equal_keys", ...)
 # %% [markdown]
 # <details><summary>What is tested</summary>
 #
-# - The context vector of the query *is* above. Other numbers of tokens, with values wider or narrower than keys.
+# - The context vector of the query word *is* is the one shown above. Other numbers of tokens, with values wider
+#   or narrower than keys.
 #
 # </details>
 
@@ -642,7 +643,7 @@ draw({"after training": trained_weights}, [f"position {number}" for number in ra
 # each query towards the key that it needs.
 #
 # Does the square root of $d_k$ matter here? Below, queries and keys have width 256. They are trained once as above, and
-# once with queries 16 times as long, which cancels the division by the root of 256:
+# once with queries multiplied by 16, which cancels the division by the root of 256:
 
 
 # %% training="without_the_root"

@@ -20,7 +20,7 @@ class HeldOut:
     writer: str
     code: str
     wrong: str = ""
-    """What is wrong with it; empty if it is right."""
+    """The writer's description of the mistake; empty if the answer is right."""
     right: str = ""
 
 

@@ -136,7 +136,7 @@ def records(outcomes: Iterable[Outcome], verdicts: Iterable[CheckVerdict]) -> di
 
 
 def page(outcomes: Sequence[Outcome], verdicts: Sequence[CheckVerdict]) -> str:
-    """Return the text of the documentation page, in Markdown, with the present digest."""
+    """Return the documentation page in Markdown. Its last line has the digest of the catalogue as it is now."""
     return f"{_part_on_grading(outcomes)}{_part_on_check(verdicts)}\n{_LINE.format(digest())}\n"
 
 

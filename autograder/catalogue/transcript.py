@@ -68,7 +68,7 @@ def whole(trace: Trace) -> Trace:
 
 
 def without_gradients(trace: Trace) -> Trace:
-    """Return the trace without calls whose gradients are computed."""
+    """Return a copy of the trace that leaves out every call for which gradients are computed."""
     rest = (event for event in trace.events if getattr(event.operation, "cotangents", None) is None)
     return replace(trace, events=tuple(rest))
 

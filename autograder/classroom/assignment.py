@@ -47,7 +47,7 @@ class Assignment:
     """A unit as one class submitted it."""
 
     unit: course.Unit
-    """The unit with the points that its exercises count."""
+    """The unit, with each exercise's points as the instructor's rules change them."""
     root: Path
     directory: Any
     """nbgrader's CourseDirectory for the course, with its settings."""

@@ -24,8 +24,10 @@ from ..course.notebook_file import (
     status,
     unreadable,
 )
+from ..course.settings import load
 from ..course.submitted_files import OpenedFolder
 from ..gradebook.time_stamp import TIMESTAMP, stamp_in
+from ..student_check.unit_data import zip_file
 
 UNREAD = "Your group submitted a file that could not be read and does not count: that of "
 """Beginning of a group's warning, before the ids of the members who submitted the files."""
@@ -88,6 +90,7 @@ class SubmissionFiles:
         self._newest = newest or (lambda _, folder, notebooks: newest_of_unit(folder, notebooks, unit, class_folder))
         self._unit = unit
         self._expected = f"{unit}.ipynb"
+        self._released_zip = zip_file(load().check)
         self._class_folder = class_folder
         self._folder = OpenedFolder.at(submitted) if submitted.exists() else None
 
@@ -148,7 +151,7 @@ class SubmissionFiles:
     def _choose(self, student: str, folder: OpenedFolder) -> Submission:
         """Return the submission among the files of a student's folder for the unit."""
         submitted = [name for name in folder.names() if name != TIMESTAMP and not is_of_a_program(name)]
-        candidates = possible(folder, self._unit)
+        candidates = [path for path in possible(folder, self._unit) if path != self._released_zip]
         if self._expected in submitted and candidates in ([], [self._expected]):
             return Submission(student, self._expected)
         try:

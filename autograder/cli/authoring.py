@@ -32,7 +32,7 @@ def build(
     if check and single_file:
         fail("--check changes nothing, but --single-file writes notebooks: give only one of them.")
     if changed and (units or check or single_file):
-        fail("--changed finds the units itself: give it without units, --check and --single-file.")
+        fail("--changed finds the units itself: do not combine it with units, --check or --single-file.")
     from .. import course
     from ..build import course_files
 

@@ -208,7 +208,7 @@ def reweight(
         bool, typer.Option("--give-full", help="Give the exercise's full points to everyone who submitted the unit.")
     ] = False,
     undo: Annotated[
-        bool, typer.Option("--undo", help="Count the points again that the exercise was released with.")
+        bool, typer.Option("--undo", help="Return to the points with which the exercise was released.")
     ] = False,
     list_all: Annotated[bool, typer.Option("--list", help="Print the unit's changes, and change nothing.")] = False,
     course_folder: Course = None,
@@ -232,5 +232,5 @@ def reweight(
     rule = reweighting.put(exercise, kind, points)
     released = reweighting.unit.exercise(exercise).points
     of_pages = f"Pages will say: {rule.sentence(exercise)}" if rule else ""
-    print_lines([of_pages or f"{exercise} counts {released:g} points again, as released."])
+    print_lines([of_pages or f"{exercise} is worth its released {released:g} points again."])
     remark(f"`autograder grade {unit} --dry-run` shows whose points change; `autograder grade {unit}` changes them.")

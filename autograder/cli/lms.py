@@ -152,7 +152,7 @@ def _table(form: Format, grades: "GradedClass", assignments: dict[str, str]) -> 
     if form == "canvas":
         return grade_tables.for_canvas(grades, assignments)
     if assignments:
-        fail("`--assignment` names columns of Canvas: use it only with `--format canvas`.")
+        fail("`--assignment` selects columns of Canvas: use it only with `--format canvas`.")
     return grade_tables.for_moodle(grades) if form == "moodle" else grade_tables.for_spreadsheet(grades)
 
 
@@ -188,8 +188,8 @@ def feedback_zip(
     if pages.outdated:
         names = list_names(pages.outdated)
         remark(
-            f"Out of date, because a person graded or the due date passed after the page was written: {names}. "
-            f"Run `autograder grade {unit}` first."
+            "Out of date, because a person changed a score, or the due date passed, after the page was written: "
+            f"{names}. Run `autograder grade {unit}` first."
         )
     if pages.without_page:
         remark(f"Without a feedback page: {list_names(pages.without_page)}. `autograder grade {unit}` writes it.")

@@ -68,7 +68,7 @@ def serve(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object for each submission.")] = False,
     schema: Annotated[bool, schema_option("serving.served_unit", "Served", "a line of JSON")] = False,
 ) -> None:
-    """Grade each submission when it arrives, until Ctrl-C: into the gradebook, and back to the student.
+    """Until Ctrl-C, grade each submission when it arrives, record it, and return the feedback to the student.
 
     Submissions arrive in the exchange and in COURSE/submitted. Stop the command at any time: the next start grades what
     is left. `grade` and formgrader can be used at the same time.

@@ -123,12 +123,14 @@ def execute(cells: Sequence[NotebookNode], notebook: Path, files: Sequence[Path]
 
 
 def compose(cells: Sequence[NotebookNode], predictions: Mapping[str, Any]) -> list[Slide]:
-    """Distribute a unit's text and outputs over slides: a heading begins one, and a guess gets two.
+    """Distribute a unit's text and outputs over slides.
+
+    Each heading begins a slide, and each guess takes two: the question and the answer.
 
     Points, written questions, how to submit, and text that only leads to an exercise are left out.
 
     cells: the notebook's, with outputs.
-    predictions: the released answer of each `guess()`, by name.
+    predictions: the released answer to each `guess()`, by the guess's name.
     """
     deck, heading, pieces = list[Slide](), "", list[NotebookNode]()
     for cell, following in zip(cells, [*cells[1:], new_code_cell()], strict=True):

@@ -39,8 +39,8 @@ _PATIENCE_SECONDS = 30
 """Seconds to wait while there is no worker, because Dask's nannies replace workers that died."""
 _MOST_NAMED = 20
 _LOST = (
-    "Each cluster worker that tried to grade this file alone ended or gave no valid answer. Please tell your "
-    "instructor, who can find the reason in the workers' output."
+    "Each cluster worker that was given this file by itself either stopped or returned no valid answer. Please tell "
+    "your instructor, who can find the reason in the workers' output."
 )
 
 

@@ -44,7 +44,7 @@ def assert_gradient(gradient: Any, expected: Any, where: complaints.Part) -> Non
 
 
 def assert_shapes(value: Any, shapes: Sequence[Sequence[int]]) -> None:
-    """Raise Mismatch unless the results are tensors of these shapes, so that gradients can flow back from them."""
+    """Raise Mismatch unless the results are tensors of these shapes. Gradients are computed only after this check."""
     results = value if isinstance(value, tuple | list) else [value]
     if len(results) != len(shapes):
         raise Mismatch(complaints.of_another_shape(describe(value), shapes[0]))
@@ -107,8 +107,8 @@ def assert_devices(devices: Sequence[str], verdict: str) -> None:
 def is_refusal(kinds: Sequence[str], errors: Sequence[str]) -> bool:
     """Return whether an exception rejects an input.
 
-    kinds: names of the exception's classes. errors: names of classes that reject. A stub's NotImplementedError does
-    not.
+    kinds: names of the exception's class and its base classes. errors: names of the exception classes that count as
+    rejections. The NotImplementedError of an unwritten answer never counts.
     """
     return bool(set(errors) & set(kinds)) and "NotImplementedError" not in kinds
 

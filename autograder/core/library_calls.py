@@ -39,7 +39,7 @@ def library_of(name: str) -> str | None:
 
 
 def library_of_function(function: object) -> str | None:
-    """Return the library of a function of torch that code calls; None if it belongs to none of `LIBRARIES`."""
+    """Return to which of `LIBRARIES` a called function of torch belongs; None if to none of them."""
     if any(function is one for one in _STARTS_AUTOGRAD):
         return AUTOGRAD
     return library_of(str(getattr(function, "__name__", "")))

@@ -137,7 +137,7 @@ class Call(Operation[Observation[Any]]):
 
     @property
     def arity(self) -> int:
-        """Number of positional arguments, instances included."""
+        """Number of positional arguments, counting instances of the student's classes."""
         return len(self.arguments.positional) + len(self.held)
 
     def on(self, bench: Bench) -> Observation[Any]:

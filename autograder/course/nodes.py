@@ -75,7 +75,7 @@ def truncate_for_storage(cells: list[Any]) -> None:
 def truncate_for_page(notebook: Any) -> None:
     """Truncate, in place, a notebook's cells and their printed outputs before a feedback page is made of it.
 
-    If the page would be too long, graded cells keep their text first, then other code cells.
+    If the page would still be too long, graded cells get the available space first, then other code cells.
     """
     left, printed = LONGEST_PAGE, LONGEST_PAGE
     for cell in sorted(notebook.cells, key=_rank):

@@ -1,7 +1,8 @@
-"""Other points for an exercise once a class is graded: the instructor's rules, and the scores that follow from them.
+"""Change the points of an exercise after a class is graded: the instructor's rules, and the scores that follow.
 
-The rules are in the gradebook, in a log to which lines are only added; the last line of an exercise holds. Reports are
-stored with the points that the hidden tests gave, so each rule is applied to these and never to another rule's result.
+The rules are in the gradebook, in a log to which lines are only added. For each exercise, its last line applies.
+Reports are stored with the points that the hidden tests gave, so each rule is applied to these and never to another
+rule's result.
 """
 
 import difflib
@@ -117,7 +118,7 @@ def of_class(directory: Any, unit: str) -> dict[str, Rule]:
 
 
 def reweighted_unit(unit: course.Unit, rules: Rules) -> course.Unit:
-    """Return the unit with the points that its exercises count."""
+    """Return the unit with each exercise's points as the rules change them."""
     points = {course.CHECK_PREFIX + name: rule.points for name, rule in rules.items()}
     exercises = tuple(replace(one, points=points.get(one.check, one.points)) for one in unit.exercises)
     return replace(

@@ -29,7 +29,7 @@ class OutOfBudget(Exception):
 
 
 class OutOfRestarts(OutOfBudget):
-    """Raised if a submission's workers were lost more often than new ones are allowed."""
+    """Raised if a submission has lost more workers than may be replaced."""
 
 
 class Patience(TypedDict):

@@ -117,7 +117,8 @@ def grade_cell_outputs(exercise: ExerciseReport) -> list[Any]:
 def show_edits(notebook: Any) -> None:
     """Add the edits of repairs to the feedback in a graded notebook, which is changed in place.
 
-    A page shows edits only if this was called. Call it only after the student's due date, with any extension.
+    A page shows edits only if this was called. Call it only when the student's due date, with any extension,
+    has passed.
     """
     for cell in notebook.cells:
         for output in cell.get("outputs", []):

@@ -219,7 +219,7 @@ class Parent(Protocol):
         """Return the error to raise for a failed request: `outcome`, or SandboxLost if the fork server was lost."""
 
     def end(self, pid: int, *, hung_up: bool) -> Ending:
-        """End a worker and return what had ended it before."""
+        """End a worker, if it still runs, and return what had ended it before."""
 
 
 class Worker:

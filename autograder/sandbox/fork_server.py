@@ -130,7 +130,10 @@ class ForkServer:
         return children(self._process.pid) if self.isolation == "A" else [self._process.pid]
 
     def end(self, pid: int, *, hung_up: bool) -> Ending:
-        """End a worker and return what had ended it before. hung_up: True if the worker has closed its connection."""
+        """End a worker, if it still runs, and return what had ended it before.
+
+        hung_up: True if the worker has closed its connection.
+        """
         if pid not in self._workers:
             return Ending()  # a worker of a lost fork server, which ended with it
         self._workers.discard(pid)

@@ -1,8 +1,9 @@
 """nbgrader's exchange, as far as serving needs it: submissions are collected, and pages are released.
 
-An index of the exchange's inbound folder determines whose folder is collected next. A name is parsed once. Only a
-student's newest few folders are opened, and students are taken in turns, those of one account after one of every other
-account. So an account that fills the inbound folder delays nobody else.
+An index of the exchange's inbound folder determines whose folder is collected next. Each folder's name is parsed only
+once. Only a student's newest few folders are opened. Accounts take turns: after a folder of one account, one of each
+other account is collected before it is that account's turn again. So an account that fills the inbound folder delays
+nobody else.
 """
 
 import contextlib

@@ -158,7 +158,7 @@ def _unit_of(
             return unit
     if units:
         its = [name for unit in _of_notebook(units, names, problems) for name in unit.exercises]
-        print(f"The name of an exercise is wanted; they are: {', '.join(its)}.")
+        print(f"Give the name of an exercise. The exercises are: {', '.join(its)}.")
     return None
 
 

@@ -205,7 +205,7 @@ class Call:
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """The positional arguments, without instances."""
+        """The positional arguments, without instances of the student's classes."""
         return self.operation.arguments.positional
 
     @property

@@ -183,7 +183,7 @@ def _does(aspect: str, details: Sequence[str]) -> str:
 
 def _meaning(aspect: str, details: Sequence[str], how: str, line: str) -> str:
     if aspect == OF_WRITING:
-        return "Whoever calls it has that tensor too. Make a new one of it, or write into a copy (`.clone()`)."
+        return "The caller uses the same tensor. Compute a new one, or write into a copy (`.clone()`)."
     if aspect == OF_GRADIENT:
         return f"A gradient goes back the way that the numbers came: {_CUTS[how]}"
     if aspect == OF_DTYPE:

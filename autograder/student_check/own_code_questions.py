@@ -193,5 +193,5 @@ def _compared(right: list[torch.Tensor], edited: Run) -> tuple[str, str]:
     if shapes[0] != shapes[1]:
         return "shape", f"The result has the shape {shapes[0]} instead of {shapes[1]}."
     if all(map(has_same_values, result, right)):
-        return "nothing", "The result has the same shape and values in this call."
-    return "values", "The result has the same shape and other values."
+        return "nothing", "In this call the edit changes nothing: the result has the same shape and the same values."
+    return "values", "The result has the same shape, but other values."

@@ -249,8 +249,8 @@ def main() -> None:
 def found_repairs(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the repairs of a request, likeliest first: JSON objects with `lines`, `subject` and `changes`.
 
-    The request has `data` (the unit's data file), `exercise`, `cells` (by exercise the source of its cell) and
-    `suspected` (lines that are tried before others). If the unedited code fails no example in this process, the only
+    The request has `data` (the unit's data file), `exercise`, `cells` (the source of each exercise's cell, by exercise)
+    and `suspected` (lines that are tried first). If the unedited code fails no example in this process, the only
     object is `PASSES`. If the search ends before its time is over, the last one is `COMPLETE`.
     """
     answer, suspected = _Answer(request), frozenset(request["suspected"])

@@ -1,4 +1,4 @@
-"""Of the held-out answers, every wrong one loses points, and every right one gets all points without a finding.
+"""Every wrong held-out answer loses points, and every right one gets all points without a finding.
 
 Each run tries a part of each unit's answers; `pytest --every` tries all.
 """

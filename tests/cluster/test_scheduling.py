@@ -90,5 +90,5 @@ def test_whoever_provokes_answers_that_are_not_valid_costs_no_more_than_three_wo
     *said, _ = said
     assert marked.keys() == {one.student for one in CLASS}
     assert {who: its.status for who, its in marked.items() if its.status != "damaged"} == {DEADLY: "grader_error"}
-    assert "gave no valid answer" in marked[DEADLY].message
+    assert "returned no valid answer" in marked[DEADLY].message
     assert sum(DEADLY in task for task in connection.tasks) == len(said) <= 3

@@ -128,6 +128,12 @@ def test_of_two_the_other_is_named(tmp_path):
     assert (submission.notebook, submission.note) == (NAME, f"{NOT_GRADED_TOO}`old.ipynb`, `w.zip`.")
 
 
+def test_the_released_files_next_to_the_notebook_are_not_listed(tmp_path):
+    released = {file.name: file.read_bytes() for file in (RELEASE / UNIT).iterdir()}
+    _, submission = submitted(tmp_path, {**released, NAME: SOLVED})
+    assert (submission.notebook, submission.note) == (NAME, "")
+
+
 def test_a_stub_counts_where_nothing_else_does(tmp_path):
     _, submission = submitted(tmp_path, {NAME: STUB, "b.ipynb": STUB})
     assert submission.notebook == NAME

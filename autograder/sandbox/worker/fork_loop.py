@@ -199,7 +199,7 @@ class _Workers:
                 os.kill(pid, signal.SIGKILL)
 
     def _end(self, request: End) -> Ending:
-        """End a worker and its child processes, and delete its scratch folder; return what had ended it before."""
+        """End a worker and its child processes, delete its scratch folder, and return what had ended it before."""
         ending = _kill(request)
         ending.excess = self._excess.pop(request.pid, "")
         folder = self._folders.pop(request.pid)
@@ -227,7 +227,7 @@ class _Workers:
 
 
 def _kill(request: End) -> Ending:
-    """Kill a worker and its process group; return what had ended it before."""
+    """Kill a worker and its process group; return what had ended it before, if anything had."""
     pid = request.pid
     deadline = time.monotonic() + (GRACE_SECONDS if request.hung_up else 0.0)
     has_ended, status, usage = os.wait4(pid, os.WNOHANG)
