@@ -16,6 +16,8 @@ from .comparison import Expected, Mismatch, difference
 from .judgement import Explanation, explain, explained_by
 from .observation import Raised, StudentFault, has_own_words
 
+_MOST_SUMMED = 100_000
+"""Most elements of a tensor that is summed; right results in hidden tests have less than a tenth of that."""
 Signature = list[int | float]
 """A checksum of everything exact, and sums over the elements of the wrong value."""
 
@@ -66,6 +68,15 @@ def signature_of(error: BaseException) -> Signature:
         return [_checksum(f"{kind}: {words}"), 1.0] if has_words else [_checksum(kind)]
     except Exception:  # the answer's own class of tensors, or a list that holds itself
         return [_checksum(kind)]
+
+
+def whole_signature(error: BaseException) -> Signature:
+    """Return the signature of a hidden test's error, with sums over all results of the call, right and wrong ones."""
+    compared = error.compared if isinstance(error, Mismatch) else None
+    try:
+        return [*signature_of(error), *(value_sums(compared[0]) if compared else [])]
+    except Exception:  # as above
+        return signature_of(error)
 
 
 def is_telling(signature: Signature) -> bool:
@@ -134,6 +145,8 @@ def _described(value: Any) -> tuple[Any, list[float]]:
         return value, []
     if not isinstance(value, torch.Tensor):
         return type(value).__name__, []
+    if value.numel() > _MOST_SUMMED:
+        return list(value.shape), []
     flat = value.detach().flatten().double()
     broken = [int(flat.isnan().sum()), int((flat == torch.inf).sum()), int((flat == -torch.inf).sum())]
     flat = flat.nan_to_num(0.0, 0.0, 0.0)

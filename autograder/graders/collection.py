@@ -19,7 +19,7 @@ from ..core.comparison import Mismatch, Unproven
 from ..core.counterexample import CounterexampleTarget
 from ..core.library_calls import LIBRARIES
 from ..core.lost_aspects import OF_VALUE
-from ..core.mistake_signatures import Signature, signature_of
+from ..core.mistake_signatures import Signature, whole_signature
 from ..core.observation import Missing, Raised, StudentFault
 from ..course import content
 from ..course.settings import load
@@ -214,7 +214,7 @@ def run_test(student: StudentProxy, test: HiddenTest) -> Verdict:
             details=found.details if isinstance(found, Mismatch) else (),
             missing=isinstance(found, Missing),
             raised=isinstance(found, Raised),
-            signature=signature_of(found),
+            signature=whole_signature(found),
         )
     except (TimedOut, Crashed, OutOfBudget) as lost:
         return Verdict(test, "failed", _loss(lost), lost)

@@ -34,7 +34,8 @@ class Renamer(ast.NodeTransformer):
     """Gives another name to each argument, local variable, attribute that is assigned, method and definition."""
 
     def __init__(self, tree):
-        nodes = list(ast.walk(tree))
+        annotations = [node for node in ast.walk(tree) if isinstance(node, ast.AnnAssign) and not node.value]
+        nodes = [node for node in ast.walk(tree) if node not in [one.target for one in annotations]]
         stored = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store)]
         self.names = {node.id for node in stored if isinstance(node, ast.Name)} | {
             node.arg for node in nodes if isinstance(node, ast.arg)

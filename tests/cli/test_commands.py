@@ -38,7 +38,11 @@ DAMAGED = {
         b'{"nbformat": 4, "cells": [{"cell_type": "code", "source": "1"}]}',
         "The notebook contains no exercise of this course",
     ),
-    "50 MB": (b" " * 50_000_000, "more than 16"),
+    "50 MB": (
+        b'{"nbformat": 4, "cells": [{"cell_type": "code", "source": "' + b"x " * 25_000_000 + b'"}]}',
+        "more than 16",
+    ),
+    "50 MB of spaces": (b" " * 50_000_000, "not JSON"),
 }
 
 

@@ -28,7 +28,7 @@ from autograder.sandbox.worker.cells import Notebook
 
 notebook = Notebook({CHECK!r})
 fork_loop.prepare_for_one(notebook, cuda=True)
-fork_loop.prepare_for_many(fork_loop.LazyModule("matplotlib.pyplot"), notebook, cuda=True)
+fork_loop.prepare_for_many(fork_loop.LazyModule("matplotlib.pyplot"))
 """
 
 
