@@ -1,5 +1,5 @@
 # make        sets up .venv/, builds source/ and release/, and grades the sample class in demo/
-# make test   sets up .venv/ and passes the tests: about forty minutes on two slow processors
+# make test   sets up .venv/ and passes the tests: about twenty-two minutes on two slow processors
 # make check  passes the quick ones, while you work: about a minute
 # make bench  measures a class of 100, also with stock nbgrader (twenty minutes), and classes of 100 to 10,000 (an hour,
 #             and 6 GB of disk); the figures go into docs/figures/
