@@ -109,7 +109,8 @@ lint: .venv/ready-test-$(TORCH)
 .venv/ready-test-$(TORCH): .venv/ready-$(TORCH)
 	@echo "Installing what only the tests need."
 	@$(INSTALL) -e '.[test]'
-	@$(BIN)/npm install --loglevel=error --prefix .venv --global configurable-http-proxy@5.3.0 >/dev/null
+	@NODE_OPTIONS=--use-system-ca $(BIN)/npm install --fetch-retries=1 --loglevel=error --prefix .venv --global \
+		configurable-http-proxy@5.3.0 >/dev/null
 	@touch $@
 
 .venv/ready-site-$(TORCH): .venv/ready-$(TORCH)
