@@ -237,7 +237,7 @@ def test_units_may_share_a_folder(folder):
     assert f"2 of {len(others)} exercises pass" in second
     assert f"{OF_OTHER} passes on the public examples: " in second
     assert f"`{OF_OTHER}`: 0 of 3" in second
-    assert second.partition("they are: ")[2].partition(".\n")[0] == ", ".join(one.name for one in others)
+    assert second.partition("The exercises are: ")[2].partition(".\n")[0] == ", ".join(one.name for one in others)
     assert "Yes." in second
 
 
