@@ -65,6 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
 OF_ALL_UNITS = (
     "catalogue/test_mutation_report",
     "catalogue/test_unseen",
+    "catalogue/test_held_out",
     "grading/test_submissions",
     "catalogue/test_subtle_mistakes",
     "catalogue/test_bug_hunts",

@@ -31,7 +31,7 @@ def hub(request, tmp_path):
 
 @pytest.fixture
 def pages(hub, browser):
-    """The page of each person, who has signed in."""
+    """Each person's page, signed in to the hub."""
     with ExitStack() as opened:
         pages = {}
         for name in (TEACHER, *STUDENTS):

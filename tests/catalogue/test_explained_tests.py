@@ -1,5 +1,7 @@
 """A diagnosis by explained tests names the mistakes that explain the tests an answer fails, and never a wrong one."""
 
+from dataclasses import replace
+
 import msgspec
 
 from autograder.catalogue import Candidate
@@ -82,6 +84,26 @@ def test_a_mistake_is_not_named_if_the_answer_may_be_another():
     wide = mistake("wide", shows(3, 0, 1, 2, 3))
     assert found({**HALF, "test_3": 4}, mistake("half", HALF), wide) is None
     assert found({**HALF, "test_7": 4}, mistake("half", HALF), wide) == ("half", True), "it passes the fourth test"
+
+
+def with_mistake(shown, signature, events=()):
+    """The traces of an answer in which the tests of HALF find something wrong that has this signature."""
+    return tuple(
+        replace(trace, events=events, mistake=signature) if trace.test in HALF else trace for trace in transcript(shown)
+    )
+
+
+def test_a_mistake_is_named_if_the_tests_find_the_same_wrong():
+    """The answer shows other events than the mistake, such as a gradient more."""
+    half = mistake("half", HALF)
+    assert diagnose_by_tests(with_mistake(HALF, [1, 3.0]), [half], ()) == Diagnosis("half", "half.")
+    assert diagnose_by_tests(with_mistake(HALF, [1, 4.0]), [half], ()) is None
+
+
+def test_results_without_a_number_explain_all_failed_tests_or_none():
+    half, (event,) = mistake("half", HALF), next(transcript(HALF)).events
+    assert diagnose_by_tests(with_mistake(HALF, [1, 0.0], (event,)), [half], ()) == Diagnosis("half", "half.")
+    assert diagnose_by_tests(with_mistake({**HALF, "test_7": 1}, [1, 0.0], (event,)), [half], ()) is None
 
 
 BOTH = Diagnosis("divided_by_d_k", "Divide by the `root`.", Mistake("over_dim_0", "Rows < columns."))

@@ -22,6 +22,7 @@ from autograder.sandbox.worker import protocol
 from autograder.student_check.examples import decode_value
 from autograder.student_check.unit_data import STEPS
 from tests import REPOSITORY, released_data
+from tests.held_out import held_out
 from tests.typed import alone
 
 TOO_EVEN = """\
@@ -102,6 +103,14 @@ def test_of_words_it_is_said_that_they_are_no_tensor(told):
     )
     assert found.lines == [3]
     assert "It returns no tensor; one tensor is required." in found.told
+
+
+def test_of_a_number_in_a_tensor_it_is_said_that_a_python_number_is_required(grading_process):
+    (answer,) = (one for one in held_out("modern_attention") if one.name == "w_tensor_count")
+    notebook = alone("modern_attention", accept_draft=answer.code)
+    found = grading_process.grade("held_out.ipynb", notebook, "modern_attention").exercise("accept_draft").whereabouts
+    assert found.lines == [14]
+    assert "It returns this number as a tensor; a Python number is required" in found.told
 
 
 def test_a_mistake_in_what_it_uses_is_told_there_alone(grading_process):
