@@ -155,33 +155,33 @@ def record(root: Path, unit_name: str, sheets: Iterable[Path]) -> Outcome:
                 outcome.not_recorded.append(f"{sheet}: {row['question']} of {row['student']}: {problem}")
             else:
                 filled[answer.question, answer.code].append((row["reader"], _points(row), row["comment"]))
-        for place, marks in sorted(filled.items()):
-            _record(by_code[place], sorted(set(marks)), outcome)
+        for place, given in sorted(filled.items()):
+            _record(by_code[place], sorted(set(given)), outcome)
         outcome.missing.update(answer.reader for answer in answers if answer.is_waiting)
         gradebook.commit()
     return outcome
 
 
-def _record(answer: Answer, marks: Sequence[tuple[str, float, str]], outcome: Outcome) -> None:
-    """Record the points for an answer. marks: reader, points and comment from each sheet."""
-    readers, (points, *others) = {mark[0] for mark in marks}, sorted({mark[1] for mark in marks})
-    given = " and ".join(f"{reader} gives {number(its)}" for reader, its, _ in marks)
+def _record(answer: Answer, given: Sequence[tuple[str, float, str]], outcome: Outcome) -> None:
+    """Record the points for an answer. given: reader, points and comment from each sheet."""
+    readers, (points, *others) = {one[0] for one in given}, sorted({one[1] for one in given})
+    said = " and ".join(f"{reader} gives {number(its)}" for reader, its, _ in given)
     if others:
-        outcome.not_recorded.append(f"{answer}: marked twice and differently: {given}. Neither was recorded.")
+        outcome.not_recorded.append(f"{answer}: marked twice and differently: {said}. Neither was recorded.")
         return
     for student, entry in answer.entries.items():
         before, reading = entry.manual_score(answer.question), entry.readings().get(answer.question)
         author = reading.reader if reading and reading.points == before else "a person in formgrader"
         if before not in (None, points) and author not in readers:
             outcome.not_recorded.append(
-                f"{answer}: {student} has {number(before or 0.0)} points from {author}, which stay; {given}. To change "
+                f"{answer}: {student} has {number(before or 0.0)} points from {author}, which stay; {said}. To change "
                 "them, use formgrader."
             )
             return
-    comment = "\n\n".join(filter(None, dict.fromkeys(mark[2] for mark in marks)))
+    comment = "\n\n".join(filter(None, dict.fromkeys(one[2] for one in given)))
     changed = [entry for entry in answer.entries.values() if entry.grade_by_hand(answer.question, points, comment)]
     for entry in changed:
-        entry.put_reading(answer.question, Reading(marks[0][0], points))
+        entry.put_reading(answer.question, Reading(given[0][0], points))
     outcome.recorded += bool(changed)
     outcome.unchanged += not changed
 

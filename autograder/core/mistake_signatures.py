@@ -1,8 +1,8 @@
 """Signatures of common mistakes: code that fails the same tests in the same way has that mistake.
 
 The student check compares signatures of its examples, and grading those of the hidden tests. The signature of a failed
-example is made of what its judge found: the message, and the value that is wrong. So code may
-differ from a mistake in everything that no example inspects.
+example or test is made of what its judge found: the message, and the value that is wrong. So code may differ from a
+mistake in everything that no example inspects.
 """
 
 import zlib
@@ -71,10 +71,10 @@ def signature_of(error: BaseException) -> Signature:
 
 
 def whole_signature(error: BaseException) -> Signature:
-    """Return the signature of a hidden test's error, with sums over all results of the call, right and wrong ones."""
-    compared = error.compared if isinstance(error, Mismatch) else None
+    """Return the signature of a hidden test's error. If a call has several results, the right ones count, too."""
+    results = error.compared[0] if isinstance(error, Mismatch) and error.compared else None
     try:
-        return [*signature_of(error), *(value_sums(compared[0]) if compared else [])]
+        return [*signature_of(error), *(value_sums(results) if isinstance(results, tuple | list) else [])]
     except Exception:  # as above
         return signature_of(error)
 
