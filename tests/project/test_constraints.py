@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from tests import REPOSITORY
@@ -58,6 +59,14 @@ def test_it_was_written_with_the_oldest_python():
     """The newest release of a package often needs a newer Python."""
     oldest = PROJECT["requires-python"].removeprefix(">=")
     assert HEADER.removeprefix("# Written by make constraints with Python ") == oldest
+
+
+def test_each_pinned_release_installs_on_the_first_patch_release_of_the_oldest_python():
+    """Debian 12 has Python 3.11.2, which a release for 3.11.5 refuses."""
+    oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
+    needs = {name: package.metadata.get("Requires-Python") or "" for name, package in INSTALLED.items() if name in PINS}
+    assert len(needs) > 100
+    assert {name: need for name, need in needs.items() if not SpecifierSet(need).contains(oldest)} == {}
 
 
 @pytest.mark.parametrize("torch", ["cpu", "cuda"])
