@@ -7,11 +7,11 @@ comes, no grader fails itself, and none takes long.
 
 import contextlib
 import json
-import resource
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -243,6 +243,12 @@ def _faults(graders: HiddenTests, unit: course.Unit, every: int) -> Iterator[str
             yield f"{label}: {took:.1f} s"
 
 
+def _most_megabytes() -> int:
+    """Return the most memory that this program has held; `ru_maxrss` would count the process that started it too."""
+    status = Path("/proc/self/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))) >> 10
+
+
 def main() -> int:
     """Prints what went wrong, one line each, and how much it took; returns the exit code."""
     warnings.simplefilter("ignore")
@@ -254,8 +260,7 @@ def main() -> int:
         for fault in _faults(graders, unit, every):
             found.append(fault)
             print(fault, flush=True)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps({"megabytes": used.ru_maxrss >> 10, "cpu_seconds": round(used.ru_utime + used.ru_stime, 1)}))
+    print(json.dumps({"megabytes": _most_megabytes(), "cpu_seconds": round(time.process_time(), 1)}))
     return bool(found)
 
 
