@@ -7,6 +7,7 @@ from typing import Any
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
 from autograder.course.notebook import CodeCell
+from autograder.tracing.definitions import used_answers
 
 
 def solved(unit: str, **answers: str) -> bytes:
@@ -23,7 +24,7 @@ def alone(unit: str, **answers: str) -> bytes:
     written, todo = dict(answers), list(answers)
     while todo:
         name = todo.pop()
-        used = CodeCell(name, written[name], name).names | catalogue.used_by(unit, name)
+        used = CodeCell(name, written[name], name).names | used_answers(name, [("", solutions[name])], solutions)
         for other in used & solutions.keys() - written.keys():
             written[other] = solutions[other]
             todo.append(other)

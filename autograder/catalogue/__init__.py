@@ -19,4 +19,3 @@ from .known_answers import misconceptions as misconceptions
 from .known_answers import right_answer as right_answer
 from .known_answers import right_answers as right_answers
 from .known_answers import solutions as solutions
-from .known_answers import used_by as used_by

@@ -13,7 +13,6 @@ the solution, in `misconceptions/<unit>/<exercise>.yaml`; an exercise may have s
 `exercises` may be one name. Without `of`, the solution is edited.
 """
 
-import ast
 import inspect
 import re
 from collections.abc import Callable, Hashable, Iterator
@@ -160,14 +159,6 @@ def solutions(unit: str) -> dict[str, Candidate]:
         for name, answer in content.solutions(unit).items()
         if getattr(answer, "__module__", None) == f"{content.SOLUTIONS}.{unit}"
     }
-
-
-@cache
-def used_by(unit: str, exercise: str) -> frozenset[str]:
-    """Return the names of the other exercises that an exercise's solution uses."""
-    answers = solutions(unit)
-    named = {node.id for node in ast.walk(ast.parse(answers[exercise].source())) if isinstance(node, ast.Name)}
-    return frozenset(named & answers.keys() - {exercise})
 
 
 @cache

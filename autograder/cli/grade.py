@@ -142,8 +142,8 @@ def _summary(result: "ClassResult", class_report: str) -> Iterator[str]:
         yield f"Answers for a person to read, in formgrader: {waiting}. Until then they count 0."
     for unit, students in result.outdated.items():
         yield (
-            f"LATE DAYS changed penalties in {unit}: {list_names(students)}. `autograder grade {unit}` records "
-            "the new penalties."
+            f"LATE DAYS or points changed penalties in {unit}: {list_names(students)}. `autograder grade {unit}` "
+            "records the new penalties."
         )
     file = result.gradebook.file
     yield f"Gradebook: {relative_path(file) if file else result.gradebook}"

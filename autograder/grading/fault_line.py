@@ -9,7 +9,6 @@ from functools import cache, partial
 import torch
 from msgspec.structs import replace
 
-from .. import catalogue
 from ..core.arguments import Arguments
 from ..core.edit_trials import OverLimit, cpu_limit
 from ..core.lost_aspects import LostAspect
@@ -21,7 +20,7 @@ from ..graders.backend import Backend
 from ..graders.budget import OutOfBudget
 from ..graders.decoding import decode_trace
 from ..graders.sandboxed import SandboxedNotebook
-from ..report import ExerciseReport, FaultLocation
+from ..report import USES_WRONG, ExerciseReport, FaultLocation
 from ..sandbox.client import Crashed, SandboxLost, TimedOut
 from ..student_check.fault_location import WAYS, explain_aspect
 from ..tracing.explain import Source, explain, line_of
@@ -54,13 +53,12 @@ def add_fault_lines(
     code: the submission in the sandbox. findings: by exercise. at_end: exercises that were judged in the state at the
     notebook's end, not at their check cell.
     """
-    wrong = {report.name for report in reports if report.status != "passed"}
     located: dict[str, ExerciseReport] = {}
     with suppress(OverLimit), cpu_limit(MAX_SECONDS):  # the worker is not used after this
         for report in reports:
             name = report.name
             has_failed = report.status == "failed" and any(test.outcome == "failed" for test in report.tests)
-            if has_failed and not wrong & catalogue.used_by(unit, name):
+            if has_failed and not report.message.startswith(USES_WRONG):
                 code.begin_exercise(None if name in at_end else name)
                 own = [cell for cell in cells if cell.defines(name)]
                 located[name] = _with_fault_line(unit, report, code, own, findings[name])

@@ -18,6 +18,7 @@ from ..report import (
     ExerciseStatus,
     SubmissionStatus,
     TestReport,
+    joined,
 )
 from ..sandbox.client import Crashed, TimedOut
 
@@ -64,7 +65,7 @@ def score(
         round(sum(test.points for test in tests), 2),
         exercise.points,
         None if forbidden or uses_wrong else diagnosis,
-        _message(status, forbidden, cell, loss, why_missing) or shared or _on_other_exercises(uses_wrong, status),
+        _message(status, forbidden, cell, loss, why_missing) or joined(_on_other_exercises(uses_wrong, status), shared),
         tests,
     )
 

@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from ..report import (
 )
 from ..sandbox.client import SandboxLost
 from ..sandbox.fork_server import ForkServer
+from ..tracing.definitions import used_answers
 from . import messages, scoring
 from .examiner import Examiner, Finding, candidate_bench
 from .fault_line import CODE_FAILURES, add_fault_lines
@@ -109,14 +110,12 @@ class NotebookGrading:
             exercises: list[ExerciseReport] = []
             for exercise in unit.exercises:
                 wrong = {other.name for other in exercises if other.status not in ("passed", "grader_error")}
-                used = sorted(wrong & catalogue.used_by(unit.name, exercise.name))
-                own = [cell for cell in cells if used and cell.defines(exercise.name)]
                 scored = self._score(
                     unit.name,
                     exercise,
                     judged[exercise.name].finding,
                     _failed_cell(exercise.name, cells, outcomes),
-                    uses_wrong=[name for name in used if any(name in cell.names for cell in own)],
+                    uses_wrong=_used_of(wrong, exercise.name, cells),
                     why_missing=partial(messages.why_missing, exercise.name, parsed, unit, cells),
                 )
                 if scored.status != "passed":
@@ -328,6 +327,16 @@ def _on_failed_cells(outcomes: Sequence[CellReport]) -> str:
         return ""
     more = f" and {len(failed) - _MOST_CELLS} more" if len(failed) > _MOST_CELLS else ""
     return f"Cells that did not run to their end: {', '.join(failed[:_MOST_CELLS])}{more}."
+
+
+def _used_of(wrong: Collection[str], exercise: str, cells: Sequence[notebook.CodeCell]) -> list[str]:
+    """Return which of these wrong exercises an answer uses in the cells that define it."""
+    own = [
+        (cell.name, cell.source[: notebook.MAX_CHARACTERS])
+        for cell in cells
+        if cell.defines(exercise) and cell.names & set(wrong)
+    ]
+    return sorted(used_answers(exercise, own, wrong))
 
 
 def _failed_cell(

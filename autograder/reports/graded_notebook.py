@@ -35,6 +35,8 @@ _VERDICTS = {
     "skipped": "not run to its end",
     "grader_error": "our grader failed",
 }
+USES_WRONG_VERDICT = "calls another exercise that is wrong"
+"""Verdict on an exercise whose answer calls another one that is wrong."""
 UNWRITTEN = "not written"
 """Verdict on an exercise whose stub is untouched."""
 _EDIT_PLACE = "<!-- edit -->"
@@ -142,7 +144,7 @@ def verdict(exercise: ExerciseReport) -> str:
     if exercise.message.startswith(NOT_WRITTEN):
         return UNWRITTEN
     if exercise.message.startswith(USES_WRONG):
-        return "calls another exercise that is wrong"
+        return USES_WRONG_VERDICT
     return _VERDICTS[exercise.status]
 
 

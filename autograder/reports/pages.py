@@ -25,7 +25,7 @@ from ..course.nodes import NOTE, truncate_for_page
 from ..course.settings import Settings, load
 from ..formatting.client import Formatter, PageFormatter
 from ..formatting.fragments import embedded
-from .graded_notebook import UNWRITTEN, message_html, without_headline
+from .graded_notebook import UNWRITTEN, USES_WRONG_VERDICT, message_html, without_headline
 
 TEMPLATES = Path(__file__).parent / "templates"
 """The templates; those in `base` are shared by all pages, also by nbconvert's."""
@@ -116,8 +116,9 @@ class Row:
 def contents(notebook: Any) -> dict[str, Any]:
     """Return the parts of a page above the notebook.
 
-    rows: all exercises and written questions, in the notebook's order. wrong: those without all points, most points
-    lost first; none if the file could not be read. waiting: True if a person has something to grade. remarks: people's
+    rows: all exercises and written questions, in the notebook's order. wrong: those without all points; those that
+    call another wrong one come last, and of the others those that lost most points first; none if the file could not be
+    read. waiting: True if a person has something to grade. remarks: people's
     comments, with the names of the cells. note: the autograder's note, as markdown; may be empty. damaged: True if the
     file could not be read.
     notebook: graded, its cells have their scores and comments.
@@ -130,7 +131,7 @@ def contents(notebook: Any) -> dict[str, Any]:
     first = notebook.cells[0] if notebook.cells else {}
     return {
         "rows": rows,
-        "wrong": sorted(wrong, key=lambda row: row.score - row.points),
+        "wrong": sorted(wrong, key=lambda row: (row.of_tests == USES_WRONG_VERDICT, row.score - row.points)),
         "waiting": any(row.waiting for row in rows),
         "remarks": [{"answer": one["grade_id"], "comment": one["comment"]} for one in abouts if is_remark(one)],
         "note": first["source"] if first.get("id") == NOTE else "",

@@ -5,7 +5,7 @@
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -124,6 +124,21 @@ def definitions(exercise: str, cells: Iterable[tuple[str, str]], others: Iterabl
             found[name] = known[name]
             waiting += [node.id for node in ast.walk(known[name].tree) if isinstance(node, ast.Name)]
     return list(found.values()) if exercise in found else []
+
+
+def used_answers(exercise: str, cells: Iterable[tuple[str, str]], others: Collection[str]) -> frozenset[str]:
+    """Return which of the other exercises' answers an answer uses, itself or in its helper functions.
+
+    cells: as in `definitions`. A local variable with another exercise's name is not that exercise's answer.
+    """
+    used = set[str]()
+    for part in definitions(exercise, cells, others):
+        nodes = list(ast.walk(part.tree))
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        own = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+        own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        used |= {node.id for node in names} - own
+    return frozenset(used & set(others) - {exercise})
 
 
 @dataclass(frozen=True)

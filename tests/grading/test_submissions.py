@@ -423,3 +423,35 @@ def test_an_exercise_that_uses_a_wrong_one_gets_no_diagnosis(grading_process):
     assert attention.diagnosis.name == "DropoutForgotten"
     assert (wrapper.status, wrapper.diagnosis) == ("failed", None)
     assert wrapper.message.startswith("It uses your `CausalAttention`, which is not right yet")
+
+
+PAIRWISE = """
+def pairwise_scores(inputs):
+    scores = torch.empty(len(inputs), len(inputs))
+    for i, query in enumerate(inputs):
+        scores[i] = inputs @ query
+    return scores
+"""
+CALLS_IT = """
+def attention_weights(inputs):
+    return torch.softmax(pairwise_scores(inputs), dim=-1)
+
+def simple_self_attention(inputs):
+    return attention_weights(inputs) @ inputs
+"""
+HAS_ONE_OF_ITS_OWN = """
+def simple_self_attention(inputs):
+    pairwise_scores = inputs @ inputs.T
+    return torch.softmax(pairwise_scores, dim=0) @ inputs
+"""
+
+
+@pytest.mark.parametrize(("code", "is_used"), [(CALLS_IT, True), (HAS_ONE_OF_ITS_OWN, False)], ids=["used", "local"])
+def test_the_wrong_answers_that_an_answer_uses_are_those_in_its_own_code(grading_process, code, is_used):
+    """The solution of simple_self_attention uses no other exercise."""
+    notebook = solved("dot_product_attention", pairwise_scores=PAIRWISE, simple_self_attention=code)
+    report = grading_process.grade("typed.ipynb", notebook, "dot_product_attention")
+    cause, answer = report.exercise("pairwise_scores"), report.exercise("simple_self_attention")
+    assert (cause.status, answer.status) == ("failed", "failed")
+    assert answer.message.startswith("It uses your `pairwise_scores`, which is not right yet") == is_used
+    assert (answer.diagnosis is None) == (answer.whereabouts is None) == is_used

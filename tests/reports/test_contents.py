@@ -18,6 +18,7 @@ WRONG = {
     "context_vector": "def context_vector(weights, inputs):\n    return inputs @ weights",
     "pairwise_scores": "def pairwise_scores(inputs):\n    return inputs @ inputs.T * 2",
 }
+USES_WRONG = "def simple_self_attention(inputs):\n    return pairwise_scores(inputs).softmax(-1) @ inputs"
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def tops(grading_process, tmp_path_factory):
     root = tmp_path_factory.mktemp("class")
     shutil.copy(REPOSITORY / "nbgrader_config.py", root)
     put_submission(root, "right", solved(UNIT))
-    put_submission(root, "wrong", solved(UNIT, **WRONG, why_softmax="Because."))
+    put_submission(root, "wrong", solved(UNIT, **WRONG, simple_self_attention=USES_WRONG, why_softmax="Because."))
     put_submission(root, "damaged", b"{")
     RecordedClass(grading_process, {}, []).grade(root)
     pages = {path.parts[-3]: path.read_text() for path in root.glob("feedback/*/*/*.html")}
@@ -43,6 +44,7 @@ def test_each_exercise_has_its_verdict_and_points_and_leads_to_more(tops):
     assert found["dot_product_scores"] == ["✓ right", "dot_product_scores", "2 of 2"]
     assert {name for name, (verdict, *_) in found.items() if verdict == "✗ wrong"} == set(WRONG)
     assert found["why_softmax"] == ["✎ not graded yet", "why_softmax", "– of 3"]
+    assert found["simple_self_attention"][0] == "✗ calls another exercise that is wrong"
     for link in page.select("#toc a"):
         assert link.text in page.find(id=link["href"][1:]).text
     for name in WRONG:
@@ -52,17 +54,19 @@ def test_each_exercise_has_its_verdict_and_points_and_leads_to_more(tops):
 
 
 def test_faults_come_first_each_in_one_box_and_most_points_lost_first(tops):
+    """What uses a wrong answer comes after all others, however many points it lost."""
     assert not tops["right"].select(".failed")
     page = tops["wrong"]
     faults = page.select(".failed article")
     assert [fault["id"].removeprefix("exercise-") for fault in faults] == [
-        "softmax", "normalize_by_sum", "context_vector", "pairwise_scores",
+        "softmax", "normalize_by_sum", "context_vector", "pairwise_scores", "simple_self_attention",
     ]  # fmt: skip
     points = [re.search(r"([\d.]+) of ([\d.]+) points, ([\d.]+) lost", fault.h3.text).groups() for fault in faults]
     lost = [float(one[2]) for one in points]
-    assert lost == sorted(lost, reverse=True)
+    assert lost[:-1] == sorted(lost[:-1], reverse=True)
+    assert lost[-1] > lost[-2]
     assert lost == pytest.approx([float(most) - float(score) for score, most, _ in points])
-    assert [len(fault.select(".fault")) for fault in faults] == [1] * 4
+    assert [len(fault.select(".fault")) for fault in faults] == [1] * 5
     said = faults[2].select_one(".fault").text
     assert said.startswith(
         "Your code behaves like this mistake: "
