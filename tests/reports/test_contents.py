@@ -54,7 +54,7 @@ def test_each_exercise_has_its_verdict_and_points_and_leads_to_more(tops):
 
 
 def test_faults_come_first_each_in_one_box_and_most_points_lost_first(tops):
-    """What uses a wrong answer comes after all others, however many points it lost."""
+    """An exercise that uses a wrong answer comes after all others, however many points it lost."""
     assert not tops["right"].select(".failed")
     page = tops["wrong"]
     faults = page.select(".failed article")
