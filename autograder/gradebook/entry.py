@@ -168,15 +168,22 @@ class Entry:
     def put(self, notebook: Any, report: Report) -> None:
         """Take the scores and comments from a graded notebook by nbgrader's rules; keep those that people gave.
 
-        A cell whose hidden tests failed by our fault gets no score, and is left for a person to grade.
+        A cell whose hidden tests failed by our fault gets no score, and is left for a person to grade. By nbgrader's
+        rules a person looks again at what a person graded. If the file is the one that was graded, nothing is to be
+        looked at.
         """
+        before = self.provenance
+        is_same_file = before is not None and before.submission == report.submission != ""
         has_no_mark = unmarked(report)
         for cell in notebook.cells:
             about = cell.metadata.get("nbgrader", {})
             if utils.is_grade(cell):
                 grade = self._grades[about["grade_id"]]
                 grade.auto_score = None if has_no_mark(about["grade_id"]) else utils.determine_grade(cell)[0]
-                grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
+                if grade.manual_score is None:
+                    grade.needs_manual_grade = grade.auto_score is None
+                elif not is_same_file:
+                    grade.needs_manual_grade = True
             if utils.is_solution(cell):
                 unchanged = about.get("checksum") == utils.compute_checksum(cell)
                 self._comments[about["grade_id"]].auto_comment = "No response." if unchanged else None

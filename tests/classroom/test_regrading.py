@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from autograder import course
 from autograder.cli.class_results import class_table
+from autograder.gradebook.reweights import Reweighting
 from tests.recorded_class import (
     NOT_GRADED_TOO,
     UNIT,
@@ -273,6 +274,28 @@ def test_answers_that_wait_for_a_person_are_counted(root, recorded):
         question.manual_score, question.needs_manual_grade = 1.5, False
         opened.db.commit()
     assert recorded.grade(root).grades.waiting == 1
+
+
+def is_to_be_read(root):
+    with opened_gradebook(root) as opened:
+        return opened.find_grade("why_softmax", UNIT, UNIT, "ada").needs_manual_grade
+
+
+@pytest.mark.parametrize("other", [{}, {"why_softmax": "Because it sums to 1."}], ids=["same file", "other file"])
+def test_a_person_reads_an_answer_again_only_if_the_file_is_another(root, recorded, other):
+    put_submission(root, "ada", notebook(why_softmax="Because."))
+    recorded.grade(root)
+    assert is_to_be_read(root)
+    with opened_gradebook(root) as opened:
+        question = opened.find_grade("why_softmax", UNIT, UNIT, "ada")
+        question.manual_score, question.needs_manual_grade = 1.5, False
+        opened.db.commit()
+    put_submission(root, "ada", notebook(**{"why_softmax": "Because.", **other}))
+    recorded.grade(root, regrade=True)
+    assert is_to_be_read(root) == bool(other)
+    Reweighting(root, course.unit(UNIT, root)).put("context_vector", "drop", None)
+    recorded.grade(root)
+    assert is_to_be_read(root) == bool(other)
 
 
 def test_a_notebook_that_came_beside_one_that_is_left_alone_is_named(root, recorded):
