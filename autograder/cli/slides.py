@@ -20,8 +20,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from .. import course
-from ..build.check_import import LessonCall, called_in
-from ..build.source_notebook import HOW_TO_HAND_IN, QUESTION, states_points
+from ..build.source_notebook import HOW_TO_HAND_IN, QUESTION, LessonCall, called_in, states_points
 from ..course.notebook import printable
 from ..errors import UserError
 from ..formatting.rendering import markdown2html
