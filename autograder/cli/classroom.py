@@ -1,15 +1,27 @@
-"""`new-course`, `upgrade-course`, `extend`, `reweight` and `report`: the commands around grading a class."""
+"""The commands around grading a class.
+
+These are `new-course`, `upgrade-course`, `extend`, `reweight`, `report`, `answers` and `read`.
+"""
 
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from .. import course
 from ..output_files import NotWritable
-from .console import fail, list_names, print_lines, reject_standard_output, remark
+from .console import (
+    check_new_folder,
+    fail,
+    list_names,
+    print_lines,
+    reject_standard_output,
+    relative_path,
+    remark,
+    write_new_folder,
+)
 from .options import Course, IdColumn, RosterFile, Section, UnitName, Units, class_folder, named, path_option
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
@@ -234,3 +246,117 @@ def reweight(
     of_pages = f"Pages will say: {rule.sentence(exercise)}" if rule else ""
     print_lines([of_pages or f"{exercise} is worth its released {released:g} points again."])
     remark(f"`autograder grade {unit} --dry-run` shows whose points change; `autograder grade {unit}` changes them.")
+
+
+def answers(
+    unit: UnitName,
+    to: Annotated[Path, path_option("FOLDER", "A new or empty folder for the files.")],
+    form: Annotated[
+        Literal["files", "jplag", "csv"],
+        typer.Option(
+            "--format", help="A file for each answer, the folders that JPlag reads, or a table of the groups."
+        ),
+    ] = "files",
+    tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Length from which equal answers are listed, in tokens.")
+    ] = 60,
+    share: Annotated[
+        float,
+        typer.Option(
+            min=0, max=100, metavar="PERCENT", help="List no answer that more than this share of the class gave."
+        ),
+    ] = 10,
+    roster: RosterFile = None,
+    id_column: IdColumn = None,
+    section: Section = None,
+    course_folder: Course = None,
+) -> None:
+    """Write a class's answers to files, and list answers that are equal up to names, comments, layout and order."""
+    from ..classroom import answers as of_class
+    from ..classroom.assignment import assignment
+
+    root = class_folder(course_folder)
+    check_new_folder(to)
+    work = assignment(unit, root, None, roster, id_column, section=section)
+    found, unreadable = of_class.class_answers(work)
+    groups = of_class.equal_answers(found, tokens, share)
+    if form == "csv":
+        files = of_class.as_table(groups)
+    else:
+        files = of_class.as_jplag(found, work) if form == "jplag" else of_class.as_files(found)
+    write_new_folder(to, files)
+    listed = [group for group in groups if group.remark == "compare"]
+    print_lines(
+        f"{group.exercise}: {list_names(group.students)} ({len(group.students)} of {group.answers} answers are equal, "
+        f"{group.tokens} tokens)"
+        for group in listed
+    )
+    remark(
+        f"Written: {relative_path(to.absolute())}, {len(found)} answers. Groups of equal answers: {len(listed)}. Not "
+        f"listed, because they have fewer than {tokens} tokens or more than {share:g} % of the class gave them: "
+        f"{len(groups) - len(listed)}."
+    )
+    if form == "jplag":
+        if left_out := [f"{answer.exercise} of {answer.students}" for answer in found if not answer.is_python]:
+            remark(f"Left out, because it is not Python: {list_names(left_out)}.")
+        folders = str(to / "submissions"), "-l", "python3", "-bc", str(to / "base_code")
+        remark(f"Next: {shlex.join(['java', '-jar', 'jplag.jar', *folders])}")
+    if unreadable:
+        remark(f"NOT READABLE, and left out: {list_names(unreadable)}.")
+
+
+def read(
+    unit: UnitName,
+    sheets: Annotated[
+        list[Path] | None,
+        typer.Argument(parser=named, metavar="[SHEET]...", help="Filled sheets, whose points are recorded."),
+    ] = None,
+    readers: Annotated[
+        str, typer.Option(metavar="NAME,NAME", help="Share the answers that wait for points out among these readers.")
+    ] = "",
+    to: Annotated[Path | None, path_option("FOLDER", "With --readers: a new folder for the readers' sheets.")] = None,
+    hide_names: Annotated[
+        bool, typer.Option("--hide-names", help="With --readers: write codes instead of the students' ids.")
+    ] = False,
+    roster: RosterFile = None,
+    id_column: IdColumn = None,
+    section: Section = None,
+    course_folder: Course = None,
+) -> None:
+    """Share written answers out among several readers, or record the points from their sheets.
+
+    Without sheets and readers, say which answers still wait for points. Exit code 1: some points were not recorded.
+    """
+    from ..classroom import readings
+    from ..gradebook.roster import class_list
+
+    if bool(readers) != bool(to) or (sheets and readers) or (not readers and (hide_names or section)):
+        fail(
+            f"Give readers and a folder for their sheets, `autograder read {unit} --readers anna,ben --to FOLDER`; or "
+            f"filled sheets, `autograder read {unit} FOLDER/anna.csv FOLDER/ben.csv`."
+        )
+    root = class_folder(course_folder).resolve()
+    if to:
+        check_new_folder(to)
+        people = class_list(root, roster, id_column).roster.in_section(section)
+        students = None if section is None else {student.id for student in people.students}
+        names = [name.strip() for name in readers.split(",")]
+        files, counts = readings.share(root, unit, names, students, hide_names=hide_names)
+        write_new_folder(to, files)
+        print_lines(f"{reader}: {count} answers" for reader, count in counts.items())
+        remark(f"Written: {relative_path(to.absolute())}, a sheet for each reader and {readings.QUESTIONS}.")
+        return
+    outcome = readings.record(root, unit, sheets or ())
+    if sheets:
+        print_lines([f"{unit}: {outcome.recorded} answers got points, {outcome.unchanged} had the same points before."])
+    print_lines(
+        f"Still without points: {count} answers of {reader or 'no reader'}."
+        for reader, count in sorted(outcome.missing.items())
+    )
+    if outcome.recorded:
+        remark(f"`autograder grade {unit}` puts points and comments on the feedback pages.")
+    if outcome.not_recorded:
+        remark("NOT RECORDED:")
+        for message in outcome.not_recorded:
+            remark(f"  {message}")
+        raise typer.Exit(1)
