@@ -20,7 +20,7 @@ from autograder.classroom.grade import grade
 from autograder.cli.options import batch_grading_at
 from autograder.cluster.cluster_run import ClusterRun
 from autograder.cluster.connection import Address
-from autograder.cluster.messages import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
+from autograder.cluster.worker import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
 from autograder.course import content, settings
 from autograder.gradebook.course_directory import CourseProblem
 from autograder.pool.grading_pool import GradingRefused

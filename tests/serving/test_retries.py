@@ -18,8 +18,8 @@ from autograder import catalogue
 from autograder.classroom.assignment import assignment
 from autograder.classroom.batch import LocalGrading
 from autograder.cluster import worker as cluster_worker
-from autograder.cluster.messages import Done as DoneOnWorker
-from autograder.cluster.messages import Task, Terms
+from autograder.cluster.worker import Done as DoneOnWorker
+from autograder.cluster.worker import Task, Terms
 from autograder.course import content, settings
 from autograder.pool import grading_pool
 from autograder.pool.grading_pool import GradingProcess, GradingRefused
