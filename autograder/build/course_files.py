@@ -196,8 +196,8 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
             (source / ASSISTANTS).write_text(instructions)
         (source / REQUIREMENTS).write_text(requirements(notebook, code))
     with GradingProcess("cpu", settings, own_code_alone=True) as grading_process:
-        from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the grading_process starts
-        from ..gradebook.database import FILE, address_of
+        # The import takes seconds, in which the grading process starts.
+        from ..gradebook.nbgrader_course import GRADEBOOK, address_of, nbgrader_api
 
         for text in texts:
             source = stage / "source" / text.stem
@@ -211,11 +211,11 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
             (source / f"{settings.check}.py").write_bytes(facade())
             (source / zip_file(settings.check)).write_bytes(zipped_modules())
             api = nbgrader_api(stage)
-            api.coursedir.db_url = address_of(stage / FILE)  # never the class's, wherever that is
+            api.coursedir.db_url = address_of(stage / GRADEBOOK)  # never the class's, wherever that is
             result = api.generate_assignment(text.stem, force=True, create=True)
             if not result["success"]:
                 raise BuildError(f"nbgrader could not make the release of {text.stem}:\n{result['log']}")
-    (stage / FILE).unlink(missing_ok=True)  # a course without units has no such file
+    (stage / GRADEBOOK).unlink(missing_ok=True)  # a course without units has no such file
 
 
 def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> dict[str, Any]:

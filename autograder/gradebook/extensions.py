@@ -18,9 +18,8 @@ from sqlalchemy.orm import Session
 from ..course.late_penalty import duration
 from ..course.notebook import printable
 from ..errors import UserError
-from . import database
-from .course_directory import course_directory
-from .database import course_lock
+from . import nbgrader_course
+from .nbgrader_course import course_directory, course_lock
 from .roster import Enrolled, class_list
 from .time_stamp import StampFormat, in_zone, time_in
 
@@ -86,7 +85,7 @@ class Extensions:
         self._root = root
         self._unit = unit
         self._directory = course_directory(root)
-        self._database = database.of_directory(self._directory)
+        self._database = nbgrader_course.database_of_directory(self._directory)
         people = class_list(root, roster, id_column)
         self._roster = people.roster
         self._students = {student.id: student for student in people.roster.students}
@@ -183,7 +182,7 @@ def take(session: Session, assignment: str, student: str) -> timedelta | None:
 
 def due_dates(directory: Any, unit: str) -> Callable[[str], datetime | None]:
     """Return a function that returns a student's due date in UTC, extension included; None without a due date."""
-    with database.of_program(directory).reading() as session:
+    with nbgrader_course.database_of_program(directory).reading() as session:
         due = session.query(Assignment.duedate).filter_by(name=unit).scalar() if session else None
         extensions = of_unit(session, unit) if session else {}
     return lambda student: due and due + extensions.get(student, timedelta())

@@ -18,7 +18,7 @@ from ..course.notebook import printable
 from ..course.settings import FILE
 from ..errors import UserError
 from . import records
-from .course_directory import CourseProblem
+from .nbgrader_course import CourseProblem
 from .time_stamp import StampFormat, SubmissionTime, in_zone
 
 

@@ -5,8 +5,7 @@ from typing import Any
 
 from nbgrader import api
 
-from ..gradebook.course_directory import put_commands_on_path
-from ..gradebook.database import newest_version
+from ..gradebook.nbgrader_course import newest_version, put_commands_on_path
 from ..report import REPORT_FILE
 from ..reports import pages
 from . import guards

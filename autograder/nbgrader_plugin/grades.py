@@ -31,10 +31,10 @@ from ..course.settings import FILE
 from ..course.submitted_files import OpenedFolder
 from ..gradebook import clean_notebook, lateness, records, reweights
 from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_back
-from ..gradebook.course_directory import CourseProblem
 from ..gradebook.entry import is_blank, unmarked
 from ..gradebook.grades import number, text
 from ..gradebook.lateness import Deadlines, is_past_due, late_days
+from ..gradebook.nbgrader_course import CourseProblem
 from ..gradebook.reweights import of_class, reweighted
 from ..gradebook.time_stamp import StampFormat, SubmissionTime, stamp_at
 from ..pool.grading_pool import GradingPool, GradingProcess, GradingRefused

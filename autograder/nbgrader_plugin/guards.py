@@ -51,7 +51,7 @@ from tornado.log import LogFormatter
 from ..course.notebook import printable
 from ..course.submitted_files import RULE, NotAFile, OpenedFolder, read_up_to
 from ..gradebook import extensions
-from ..gradebook.database import FILE, address_of
+from ..gradebook.nbgrader_course import GRADEBOOK, address_of
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import TIMESTAMP, StampFormat, stamp_at, time_in
 
@@ -131,7 +131,7 @@ def _format_path(self: Any, nbgrader_step: str, student_id: str, assignment_id: 
 
 
 def _address_of_gradebook(self: Any) -> str:
-    return address_of(Path(self.root).absolute() / FILE)
+    return address_of(Path(self.root).absolute() / GRADEBOOK)
 
 
 def _start(self: Any) -> Any:

@@ -22,8 +22,7 @@ from ..course import content
 from ..course.settings import Settings
 from ..formatting.client import Formatter
 from ..gradebook.class_gradebook import ClassGradebook, Times
-from ..gradebook.course_directory import course_directory
-from ..gradebook.database import course_lock, explained_errors
+from ..gradebook.nbgrader_course import course_directory, course_lock, explained_errors
 from ..gradebook.time_stamp import StampFormat
 from ..pool.requests import Device, in_utf8
 from ..report import NOT_WRITTEN, Report, SubmissionStatus

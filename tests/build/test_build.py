@@ -26,7 +26,7 @@ from autograder.course import units
 from autograder.course.content import notebook_digest
 from autograder.course.notebook import joined
 from autograder.course.settings import HandingIn, load
-from autograder.gradebook.course_directory import nbgrader_api
+from autograder.gradebook.nbgrader_course import nbgrader_api
 from autograder.graders.collection import collect
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.reference_trace import packed_numbers

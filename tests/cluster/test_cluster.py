@@ -22,7 +22,7 @@ from autograder.cluster.cluster_run import ClusterRun
 from autograder.cluster.connection import Address
 from autograder.cluster.worker import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
 from autograder.course import content, settings
-from autograder.gradebook.course_directory import CourseProblem
+from autograder.gradebook.nbgrader_course import CourseProblem
 from autograder.pool.grading_pool import GradingRefused
 from autograder.pool.requests import GradeNotebook
 from tests import REPOSITORY, forked_command, sampling

@@ -29,7 +29,7 @@ import pytest
 from autograder.cli import serve as cli_serve
 from autograder.course import released as released_notebook
 from autograder.course.cells import filled_in
-from autograder.gradebook.database import AlreadyLocked, course_lock
+from autograder.gradebook.nbgrader_course import AlreadyLocked, course_lock
 from autograder.pool.requests import Ready
 from autograder.report import Report
 from autograder.serving import exchange, http_requests, released_pages, served_unit
