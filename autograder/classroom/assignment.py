@@ -15,7 +15,7 @@ from ..course.settings import folder
 from ..course.submitted_files import RULE, can_be_id, is_one_name
 from ..errors import UserError
 from ..gradebook import nbgrader_course, reweights
-from ..gradebook.extensions import due_dates
+from ..gradebook.lateness import due_dates
 from ..gradebook.nbgrader_course import course_directory
 from ..gradebook.roster import ROSTER, Enrolled, Roster, class_list
 from ..gradebook.time_stamp import StampFormat

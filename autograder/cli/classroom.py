@@ -25,7 +25,7 @@ from .console import (
 from .options import Course, IdColumn, RosterFile, Section, UnitName, Units, class_folder, named, path_option
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
-    from ..gradebook.extensions import Extensions, Request
+    from ..gradebook.lateness import ExtensionRequest, Extensions
 
 
 def new_course(
@@ -138,8 +138,7 @@ def extend(
             f"Give students and a date, `autograder extend {unit} STUDENT... --until DATE` or `--by TIME`; or one of "
             "`--csv FILE`, `STUDENT... --remove` and `--list`. For the students of a group, give `--group NAME`."
         )
-    from ..gradebook.extensions import Extensions, Request
-    from ..gradebook.lateness import exactly
+    from ..gradebook.lateness import ExtensionRequest, Extensions, exactly
 
     course.unit(unit, root)
     extensions = Extensions(root, unit, roster, id_column)
@@ -153,7 +152,9 @@ def extend(
         _remove_extensions(extensions, unit, names)
     else:
         _give_extensions(
-            extensions, unit, dict(_requests(csv_file)) if csv_file else dict.fromkeys(names, Request(until, by))
+            extensions,
+            unit,
+            dict(_requests(csv_file)) if csv_file else dict.fromkeys(names, ExtensionRequest(until, by)),
         )
 
 
@@ -167,7 +168,7 @@ def _remove_extensions(extensions: "Extensions", unit: str, names: list[str]) ->
     _print_effect(unit, [f"{student}  {extensions.due.in_zone()}" for student in names])
 
 
-def _give_extensions(extensions: "Extensions", unit: str, requests: "dict[str, Request]") -> None:
+def _give_extensions(extensions: "Extensions", unit: str, requests: "dict[str, ExtensionRequest]") -> None:
     from ..gradebook.lateness import exactly
 
     extensions.refuse_unknown(requests)
@@ -186,10 +187,10 @@ def _print_effect(unit: str, lines: list[str]) -> None:
     remark(f"`autograder grade {unit}` updates penalties and feedback pages.")
 
 
-def _requests(path: Path) -> Iterator[tuple[str, "Request"]]:
+def _requests(path: Path) -> Iterator[tuple[str, "ExtensionRequest"]]:
     """Yield the students of a table with the extensions that it requests."""
-    from ..gradebook.extensions import Request
     from ..gradebook.grades import read_csv
+    from ..gradebook.lateness import ExtensionRequest
 
     rows = read_csv(path)
     columns = rows[0].keys() if rows else set()
@@ -202,7 +203,7 @@ def _requests(path: Path) -> Iterator[tuple[str, "Request"]]:
     if repeated := sorted({student for student in students if students.count(student) > 1}):
         fail(f"The table {path} has {list_names(repeated)} more than once.")
     for row in rows:
-        yield row["student"], Request(row.get("until", ""), row.get("by", ""))
+        yield row["student"], ExtensionRequest(row.get("until", ""), row.get("by", ""))
 
 
 def reweight(

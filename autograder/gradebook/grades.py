@@ -20,8 +20,7 @@ from .. import course
 from ..errors import UserError
 from . import nbgrader_course, records
 from .entry import Cells, Shown, all_entries, find_cells
-from .extensions import of_unit
-from .lateness import Deadlines, LateDays
+from .lateness import Deadlines, LateDays, extensions_of_unit
 from .nbgrader_course import course_directory
 from .roster import Enrolled, enrolled
 
@@ -125,7 +124,12 @@ def unit_grades(session: Session, unit: str, cells: Cells, deadlines: Deadlines)
         waiting = frozenset(entry.waiting())
         grades[student] = Grade(entry.shown(), waiting, entry.late, *about, entry.timestamp, entry.unresolved)
     return UnitGrades(
-        unit, {name: cells.points[name] for name in in_order}, grades, enrolled(session), of_unit(session, unit), days
+        unit,
+        {name: cells.points[name] for name in in_order},
+        grades,
+        enrolled(session),
+        extensions_of_unit(session, unit),
+        days,
     )
 
 
