@@ -13,7 +13,7 @@ from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.gradebook.class_gradebook import Times
 from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
 from autograder.report import TestReport as Verdict
-from autograder.serving.file_changes import NotebookFinder
+from autograder.serving.arrivals import NotebookFinder
 from autograder.serving.released_pages import limited
 from autograder.serving.work_queue import RoundRobin
 from tests import REPOSITORY
