@@ -28,11 +28,11 @@ import jupytext
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from .. import UserError
 from ..course import CHECK_PREFIX, Exercise
 from ..course.content import notebook_digest
 from ..course.settings import Settings
 from ..course.units import BEGIN, END
-from ..errors import UserError
 from ..student_check.unit_data import data_file, zip_file
 
 COLUMNS = 88

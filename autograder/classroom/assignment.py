@@ -8,12 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .. import course
+from .. import UserError, course
 from ..course import notebook
 from ..course.notebook import printable
 from ..course.settings import folder
 from ..course.submitted_files import RULE, can_be_id, is_one_name
-from ..errors import UserError
 from ..gradebook import nbgrader_course, reweights
 from ..gradebook.lateness import due_dates
 from ..gradebook.nbgrader_course import course_directory

@@ -10,11 +10,10 @@ from typing import NamedTuple
 from nbgrader.api import Assignment, Notebook
 from sqlalchemy import select
 
-from .. import course, output_files
+from .. import UserError, course, output_files
 from ..course import content
 from ..course.settings import VARIABLE, folder
 from ..course.submitted_files import new_folder
-from ..errors import UserError
 from ..gradebook import nbgrader_course
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.nbgrader_course import GRADEBOOK, SETTINGS, course_directory, course_lock

@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .. import course
+from .. import UserError, course
 from ..course.submitted_files import RULE, can_be_id
 from ..course.units import CHECK_PREFIX, released_cells
-from ..errors import UserError
 from ..gradebook.class_gradebook import ClassGradebook
 from ..gradebook.entry import Entry
 from ..gradebook.grades import BadTable, as_csv, number, of_units, read_csv, text

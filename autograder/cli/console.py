@@ -20,10 +20,9 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from .. import output_files
+from .. import UserError, output_files
 from ..course.notebook import printable_lines
 from ..course.submitted_files import new_folder, replace_folder
-from ..errors import UserError
 from ..output_files import NotWritable
 from ..report import Report
 

@@ -19,10 +19,9 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from .. import course
+from .. import UserError, course
 from ..build.source_notebook import HOW_TO_HAND_IN, QUESTION, LessonCall, called_in, states_points
 from ..course.notebook import printable
-from ..errors import UserError
 from ..formatting.rendering import markdown2html
 from ..student_check.unit_data import LESSON, data_file, read_unit
 from .console import STANDARD_OUTPUT, check_result, print_lines, write_result

@@ -20,10 +20,9 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from .. import __version__, course
+from .. import UserError, __version__, course
 from ..course import content
 from ..course.settings import Settings
-from ..errors import UserError
 from ..pool.grading_pool import GradingPool, GradingProcess, GradingRefused, GradingStopped
 from ..pool.requests import GradeNotebook
 from ..report import Conditions, ExerciseReport, Report

@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from ..errors import UserError
+from .. import UserError
 from ..sandbox.isolation import CHECK
 from ..sandbox.limits import Limits, PageLimits
 from .late_penalty import LatePenalty

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from .. import course
-from ..errors import UserError
+from .. import UserError, course
 from . import nbgrader_course, records
 from .entry import Cells, Shown, all_entries, find_cells
 from .lateness import Deadlines, LateDays, extensions_of_unit

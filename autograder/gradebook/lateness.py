@@ -21,11 +21,11 @@ from nbgrader.api import Assignment, Gradebook, Student, SubmittedAssignment
 from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy.orm import Session
 
+from .. import UserError
 from ..course import settings
 from ..course.late_penalty import LatePenalty, duration
 from ..course.notebook import printable
 from ..course.settings import FILE
-from ..errors import UserError
 from . import nbgrader_course, records
 from .nbgrader_course import CourseProblem, course_directory, course_lock
 from .roster import Enrolled, class_list

@@ -27,8 +27,8 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 from traitlets.config import Config, PyFileConfigLoader
 
+from .. import UserError
 from ..course.settings import folder
-from ..errors import UserError
 
 SETTINGS = "nbgrader_config.py"
 GRADEBOOK = "gradebook.db"

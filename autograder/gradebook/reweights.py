@@ -18,9 +18,8 @@ import msgspec
 from nbgrader.api import Gradebook
 from sqlalchemy.orm import Session
 
-from .. import course
+from .. import UserError, course
 from ..course.notebook import printable
-from ..errors import UserError
 from ..report import ExerciseReport, Report, Reweighted
 from . import nbgrader_course, records
 from .nbgrader_course import course_directory, course_lock
