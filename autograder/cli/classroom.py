@@ -13,16 +13,24 @@ import typer
 from .. import course
 from ..output_files import NotWritable
 from .console import (
+    Course,
+    IdColumn,
+    RosterFile,
+    Section,
+    UnitName,
+    Units,
     check_new_folder,
+    class_folder,
     fail,
     list_names,
+    named,
+    path_option,
     print_lines,
     reject_standard_output,
     relative_path,
     remark,
     write_new_folder,
 )
-from .options import Course, IdColumn, RosterFile, Section, UnitName, Units, class_folder, named, path_option
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..gradebook.lateness import ExtensionRequest, Extensions

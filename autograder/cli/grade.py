@@ -23,21 +23,11 @@ from ..reports.exports import Visibility, json_line
 from .console import (
     OUR_FAULT,
     TOO_LOW,
-    ResultFiles,
-    console,
-    fail,
-    list_names,
-    print_lines,
-    relative_path,
-    remark,
-    results,
-    to_stderr,
-)
-from .options import (
     Course,
     IdColumn,
     PlainTcp,
     Require,
+    ResultFiles,
     RosterFile,
     Scheduler,
     Section,
@@ -45,10 +35,18 @@ from .options import (
     UnitName,
     batch_grading_at,
     class_folder,
+    console,
+    fail,
     isolation_settings,
+    list_names,
     named,
     path_option,
+    print_lines,
+    relative_path,
+    remark,
+    results,
     schema_option,
+    to_stderr,
 )
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import, and `mark` and `--help` do not need it

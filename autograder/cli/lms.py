@@ -9,16 +9,23 @@ import typer
 from .. import course
 from .console import (
     STANDARD_OUTPUT,
+    Course,
+    IdColumn,
+    RosterFile,
+    Section,
+    UnitName,
     check_result,
+    class_folder,
     fail,
     list_names,
+    named,
+    path_option,
     print_lines,
     reject_standard_output,
     relative_path,
     remark,
     write_result,
 )
-from .options import Course, IdColumn, RosterFile, Section, UnitName, class_folder, named, path_option
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..gradebook.roster import Roster

@@ -24,8 +24,16 @@ from ..build.source_notebook import HOW_TO_HAND_IN, QUESTION, LessonCall, called
 from ..course.notebook import printable
 from ..formatting.rendering import markdown2html
 from ..student_check.unit_data import LESSON, data_file, read_unit
-from .console import STANDARD_OUTPUT, check_result, print_lines, write_result
-from .options import Course, UnitName, class_folder, path_option
+from .console import (
+    STANDARD_OUTPUT,
+    Course,
+    UnitName,
+    check_result,
+    class_folder,
+    path_option,
+    print_lines,
+    write_result,
+)
 
 _FOLDER = "slides"
 """Folder of slides, in the folder of the course or class."""

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from autograder import catalogue, course
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
-from autograder.cli.options import batch_grading_at
+from autograder.cli.console import batch_grading_at
 from autograder.cluster.cluster_run import ClusterRun
 from autograder.cluster.connection import Address
 from autograder.cluster.worker import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
