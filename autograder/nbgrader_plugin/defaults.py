@@ -85,7 +85,7 @@ def put_into(c: Any, folder: Path) -> None:
     # Submissions are read as data and marked outside the student's process; no kernel is started.
     c.Autograde.exporter_class = f"{__name__}.SubmissionExporter"
     c.Autograde.autograde_preprocessors = [
-        f"{__name__}.MarkExercises",  # in place of nbgrader's Execute
+        f"{__name__}.MarkExercises",  # instead of nbgrader's Execute
         "nbgrader.preprocessors.IgnorePattern",
         "nbconvert.preprocessors.ClearMetadataPreprocessor",
         "nbgrader.preprocessors.LimitOutput",
@@ -103,7 +103,7 @@ def put_into(c: Any, folder: Path) -> None:
     c.HTMLExporter.default_preprocessors = [f"{pages.__name__}.PageBegins"]
     c.HTMLExporter.extra_template_basedirs = pages.templates()
     c.HTMLExporter.template_file = pages.PAGE
-    c.GenerateFeedback.preprocessors = [f"{__name__}.ReadGrades"]  # in place of nbgrader's GetGrades
+    c.GenerateFeedback.preprocessors = [f"{__name__}.ReadGrades"]  # instead of nbgrader's GetGrades
 
     # If formgrader is reading this: ids and names of students are text on its own pages too.
     guards.make_safe()
