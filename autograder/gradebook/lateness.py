@@ -1,6 +1,6 @@
 """Lateness of a submission: its due date with the student's extension, its penalty in points, and both as text.
 
-Grading, the dry run and all pages use it. The rule of the penalty is a setting: `course.late_penalty`.
+Grading, the dry run and all pages use it. The rule of the penalty is a setting: `course.settings`.
 
 Extensions are in nbgrader's own column: the time from the unit's due date to the student's. nbgrader stores an
 extension with the submission. Before a student's first submission, the row has no notebooks. All code that counts or
@@ -23,9 +23,8 @@ from sqlalchemy.orm import Session
 
 from .. import UserError
 from ..course import settings
-from ..course.late_penalty import LatePenalty, duration
 from ..course.notebook import printable
-from ..course.settings import FILE
+from ..course.settings import FILE, LatePenalty, duration
 from . import nbgrader_course, records
 from .nbgrader_course import CourseProblem, course_directory, course_lock
 from .roster import Enrolled, class_list

@@ -28,9 +28,8 @@ from traitlets import Enum
 
 from .. import output_files
 from ..course import settings
-from ..course.late_penalty import DAY
 from ..course.notebook_file import read_in, unreadable
-from ..course.settings import FILE
+from ..course.settings import DAY, FILE
 from ..course.submitted_files import OpenedFolder
 from ..gradebook import clean_notebook, lateness, records, reweights
 from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_back
