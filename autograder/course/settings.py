@@ -142,7 +142,7 @@ def duration(text: str) -> timedelta | None:
     return timedelta(days=days, hours=hours, minutes=minutes)
 
 
-class PenaltyStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The penalty for submissions that are later than `later_than` but not later than that of the next step."""
 
     later_than: str
@@ -170,12 +170,12 @@ class LatePenalty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     rule: Literal["none", "zero", "linear", "steps"]
-    """zero: a late submission gets 0 points. linear: each day costs the same, a part counts as a day. steps: `PenaltyStep`."""
+    """zero: a late submission gets 0 points. linear: each day costs the same, a part counts as a day. steps: `Step`."""
     percent_a_day: float | None = None
     """For linear: percentage of the score that each day costs; None if `points_a_day` is set."""
     points_a_day: float | None = None
     """For linear: points that each day costs; None if `percent_a_day` is set."""
-    steps: tuple[PenaltyStep, ...] = ()
+    steps: tuple[Step, ...] = ()
     """For steps: the penalties, in the order of their delays."""
     late_days: int = 0
     """Days that a student may be late without penalty, in all units together; spent in the order of the due dates."""

@@ -18,7 +18,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 from autograder import course
 from autograder.classroom.class_folder import upgrade_course
 from autograder.cli.class_results import class_in_lines, class_lines, class_table
-from autograder.course.settings import BadSettings, LatePenalty, duration, of_late_penalty
+from autograder.course.settings import BadSettings, LatePenalty, Step, duration, of_late_penalty
 from autograder.gradebook.lateness import Extensions, LatePenalties, exactly, in_words, late_days
 from autograder.gradebook.nbgrader_course import CourseProblem, course_directory
 from autograder.lms.grade_tables import for_spreadsheet, graded_class
@@ -95,7 +95,7 @@ def rules(draw):
     costs = sorted(
         draw(st.sets(st.sampled_from([1.0, 5.0, 12.5, 50.0, 100.0]), min_size=len(hours), max_size=len(hours)))
     )
-    steps = [PenaltyStep(f"{hour}h", **{unit: cost}) for hour, cost in zip(hours, costs, strict=True)]
+    steps = [Step(f"{hour}h", **{unit: cost}) for hour, cost in zip(hours, costs, strict=True)]
     return LatePenalty("steps", steps=tuple(steps), late_days=late_days)
 
 
