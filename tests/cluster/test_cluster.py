@@ -133,16 +133,16 @@ def local(root, recorded, tmp_path):
 LIES = """
 import msgspec
 from autograder.pool.grading_pool import Report
-from autograder.cluster import messages, worker
+from autograder.cluster import worker
 
 def examine(terms):
     return msgspec.json.encode(
-        messages.Able("cpu", "A", [], msgspec.json.decode(terms)["kit"], worker.version("torch")))
+        worker.Able("cpu", "A", [], msgspec.json.decode(terms)["kit"], worker.version("torch")))
 
 def grade(task):
-    asked = msgspec.json.decode(task, type=messages.Task)
+    asked = msgspec.json.decode(task, type=worker.Task)
     lie = Report(asked.submissions[0].name, asked.terms.unit, "graded", "A", "cpu", 15.0, 15.0, [])
-    return msgspec.json.encode(messages.Done([lie]))
+    return msgspec.json.encode(worker.Done([lie]))
 
 worker.examine, worker.grade = examine, grade
 """
