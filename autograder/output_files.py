@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from .errors import UserError
+from . import UserError
 
 _MODE = 0o644
 _ESCAPED = re.compile(r"^[.-]|[^\w.@+-]")

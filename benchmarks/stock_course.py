@@ -19,7 +19,7 @@ import torch
 from autograder import catalogue, course
 from autograder.core.operations import Call
 from autograder.course.cells import filled_in
-from autograder.gradebook.course_directory import put_commands_on_path
+from autograder.gradebook.nbgrader_course import put_commands_on_path
 from autograder.graders.collection import collect
 from autograder.grading.examiner import Examiner, candidate_bench
 

@@ -16,7 +16,7 @@ from typing import Any
 from autograder import catalogue, course
 from autograder.classroom.class_folder import furnish
 from autograder.course.cells import filled_in
-from autograder.gradebook.course_directory import CourseProblem
+from autograder.gradebook.nbgrader_course import CourseProblem
 from autograder.nbgrader_plugin.guards import SECRET
 
 UNIT = "self_attention"

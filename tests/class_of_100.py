@@ -16,7 +16,7 @@ from autograder.classroom.batch import GradedSubmission
 from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.course.cells import filled_in
 from autograder.gradebook.class_gradebook import ClassGradebook
-from autograder.gradebook.course_directory import course_directory
+from autograder.gradebook.nbgrader_course import course_directory
 from autograder.pool.grading_pool import GradingProcess
 
 from .recorded_class import UNIT, RecordedClass, opened_gradebook, put_submission

@@ -6,7 +6,7 @@ import sqlite3
 import sys
 import traceback
 
-from autograder.gradebook.course_directory import CourseProblem
+from autograder.gradebook.nbgrader_course import CourseProblem
 
 
 def in_a_fork(do):

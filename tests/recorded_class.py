@@ -24,7 +24,7 @@ from autograder.classroom.grade import ClassResult, Preview, grade, preview
 from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.course import settings
 from autograder.formatting.client import Formatter
-from autograder.gradebook import database
+from autograder.gradebook import nbgrader_course
 from autograder.pool.grading_pool import GradingProcess
 from autograder.pool.requests import Ready
 from autograder.reports import pages
@@ -147,7 +147,7 @@ def wrong(**answers: str) -> bytes:
 
 def opened_gradebook(root: Path) -> Gradebook:
     """Open the gradebook of a course folder with nbgrader's own API."""
-    return Gradebook(f"sqlite:///{root}/{database.FILE}", "attention")
+    return Gradebook(f"sqlite:///{root}/{nbgrader_course.GRADEBOOK}", "attention")
 
 
 def feedback_page(root: Path, student: str) -> Path:
@@ -198,7 +198,7 @@ def everything(root: Path) -> tuple[dict[str, list], dict[str, tuple[int, bytes]
         "texts": "select name, cell_type, locked, source, checksum from source_cell",
         "schema": "select version_num from alembic_version",
     }
-    with database.of(root).reading() as session:
+    with nbgrader_course.database_of(root).reading() as session:
         assert session
         rows = {name: sorted(map(_plain, session.execute(text(query))), key=repr) for name, query in queries.items()}
     files = {

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from autograder.course import settings
-from autograder.gradebook.course_directory import course_directory
+from autograder.gradebook.nbgrader_course import course_directory
 from autograder.gradebook.roster import may_be_graded
 from autograder.serving.http_requests import Intake
 from autograder.serving.http_server import HttpServer, fresh_token

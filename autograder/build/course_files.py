@@ -1,10 +1,15 @@
-"""Build every unit's files in a temporary folder, then compare the course's files with them, or replace them."""
+"""Build every unit's files in a temporary folder, then compare the course's files with them, or replace them.
+
+Data files are compared up to the rounding of numbers, which differs between processors.
+"""
 
 import filecmp
 import json
+import math
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +29,7 @@ from ..student_check.unit_data import (
     WRITTEN,
     data_file,
     packed_unit,
+    read_unit,
     zip_file,
 )
 from . import lesson_file
@@ -190,8 +196,8 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
             (source / ASSISTANTS).write_text(instructions)
         (source / REQUIREMENTS).write_text(requirements(notebook, code))
     with GradingProcess("cpu", settings, own_code_alone=True) as grading_process:
-        from ..gradebook.course_directory import nbgrader_api  # takes seconds, in which the grading_process starts
-        from ..gradebook.database import FILE, address_of
+        # The import takes seconds, in which the grading process starts.
+        from ..gradebook.nbgrader_course import GRADEBOOK, address_of, nbgrader_api
 
         for text in texts:
             source = stage / "source" / text.stem
@@ -205,11 +211,11 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
             (source / f"{settings.check}.py").write_bytes(facade())
             (source / zip_file(settings.check)).write_bytes(zipped_modules())
             api = nbgrader_api(stage)
-            api.coursedir.db_url = address_of(stage / FILE)  # never the class's, wherever that is
+            api.coursedir.db_url = address_of(stage / GRADEBOOK)  # never the class's, wherever that is
             result = api.generate_assignment(text.stem, force=True, create=True)
             if not result["success"]:
                 raise BuildError(f"nbgrader could not make the release of {text.stem}:\n{result['log']}")
-    (stage / FILE).unlink(missing_ok=True)  # a course without units has no such file
+    (stage / GRADEBOOK).unlink(missing_ok=True)  # a course without units has no such file
 
 
 def _examples(unit: str, points: dict[str, float], examples: dict[str, Any]) -> dict[str, Any]:
@@ -275,11 +281,82 @@ def content_to_write(built: Path, path: Path) -> bytes:
 
 def has_same_meaning(built: Path, present: Path) -> bool:
     """Return whether a present file is up to date: equal to the built one, or different only by rounding."""
-    if filecmp.cmp(built, present, shallow=False):
-        return True
-    from .up_to_date import is_up_to_date  # imports torch
+    return filecmp.cmp(built, present, shallow=False) or differs_only_in_rounding(built, present)
 
-    return is_up_to_date(built, present)
+
+def differs_only_in_rounding(built: Path, present: Path) -> bool:
+    """Return whether a built file differs from the present one only in the rounding of its numbers.
+
+    Always False for files that are not data files of the student check.
+    """
+    if not built.name.endswith(".json.gz"):
+        return False
+    try:
+        one, other = read_unit(built), read_unit(present)
+    except ValueError:
+        return False
+    tolerances = _tolerances()
+    return one.keys() == other.keys() and all(
+        _alike(one[key], other[key], tolerances.get(key, _EXACTLY)) for key in one
+    )
+
+
+@dataclass(frozen=True)
+class _Close:
+    """Tolerance, relative and absolute, for the same number from two processors; the student check allows more."""
+
+    to_its_size: float
+    at_all: float
+
+    def holds(self, one: float, other: float) -> bool:
+        close = math.isclose(one, other, rel_tol=self.to_its_size, abs_tol=self.at_all)
+        return close or one == other or (math.isnan(one) and math.isnan(other))
+
+
+_EXACTLY = _Close(0.0, 0.0)
+_OF_TENSORS = {"float32": _Close(1e-6, 2e-6), "float64": _Close(1e-12, 2e-12)}
+"""Tolerance for tensors in these sections, by dtype. They may be rounded to six or twelve decimals."""
+
+
+@cache
+def _tolerances() -> dict[str, _Close]:
+    """Return the tolerance for each section of a data file. The sums of misconceptions are rounded to four decimals."""
+    from ..tracing.reference import TOLERANCE  # imports torch
+
+    steps = _Close(TOLERANCE, TOLERANCE)
+    return {EXAMPLES: _EXACTLY, LESSON: _EXACTLY, MISTAKES: _Close(1e-5, 2e-4), STEPS: steps}
+
+
+def _alike(one: Any, other: Any, close: _Close) -> bool:
+    match one, other:
+        case float(), float():
+            return close.holds(one, other)
+        case dict(), dict():
+            is_step = close is _tolerances()[STEPS] and "dtype" not in one
+            if "shape" in one and not is_step:
+                close = _OF_TENSORS.get(_dtype(one), _EXACTLY)
+            if isinstance(one.get("packed"), str) and isinstance(other.get("packed"), str):  # not a prediction's name
+                one, other = _with_numbers(one, is_step=is_step), _with_numbers(other, is_step=is_step)
+            return one.keys() == other.keys() and all(_alike(one[key], other[key], close) for key in one)
+        case list(), list():
+            return len(one) == len(other) and all(_alike(*pair, close) for pair in zip(one, other, strict=True))
+    return type(one) is type(other) and bool(one == other)
+
+
+def _with_numbers(tensor: dict[str, Any], *, is_step: bool) -> dict[str, Any]:
+    from ..student_check import examples  # imports torch
+    from ..tracing.reference import unpack_numbers
+
+    if is_step:
+        return {**tensor, "packed": unpack_numbers(tensor).tolist()}
+    return {**tensor, "packed": examples.unpack_numbers(tensor["packed"], _dtype(tensor))}
+
+
+def _dtype(tensor: dict[str, Any]) -> str:
+    """Return the name of a tensor's dtype, which is left out of the data if it is the usual one."""
+    from ..student_check.examples import USUAL  # imports torch
+
+    return str(tensor.get("dtype", USUAL))
 
 
 def _remove_folders_without_files() -> None:

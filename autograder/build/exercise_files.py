@@ -13,10 +13,9 @@ from itertools import groupby
 from pathlib import Path
 from string import Template
 
-from .. import output_files
+from .. import UserError, output_files
 from ..course import content
 from ..course.settings import folder, load
-from ..errors import UserError
 
 _TEMPLATES = Path(__file__).parent / "templates"
 MARK = "TO WRITE:"

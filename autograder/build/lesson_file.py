@@ -24,8 +24,7 @@ import msgspec
 
 from ..catalogue.known_answers import NotYaml, read_yaml
 from ..student_check.predictions import matches_answer, required_kind
-from .check_import import called_in
-from .source_notebook import BuildError, points_of
+from .source_notebook import BuildError, called_in, points_of
 
 T = TypeVar("T")
 

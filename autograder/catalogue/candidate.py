@@ -21,8 +21,8 @@ from textwrap import dedent
 from typing import Any, Literal, get_args
 from weakref import finalize
 
+from .. import UserError
 from ..course import content
-from ..errors import UserError
 
 _WORDS = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|\w+|\S')
 _ARROW = re.compile(r"\s+->(?:\s+|$)")

@@ -1,4 +1,5 @@
 """A whole class: its submissions, grading them in parallel, and one writer for the gradebook and students' folders.
 
-It also makes and upgrades the folder of a class (`class_folder`). Others import all its modules but `normal_form`.
+A class consists of the students; the package `course` has the exercises and settings that they work on. This package
+also makes and upgrades the folder of a class (`class_folder`). Others import all its modules.
 """

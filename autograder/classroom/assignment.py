@@ -8,23 +8,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .. import course
+from .. import UserError, course
 from ..course import notebook
 from ..course.notebook import printable
 from ..course.settings import folder
 from ..course.submitted_files import RULE, can_be_id, is_one_name
-from ..errors import UserError
-from ..gradebook import database, reweights
-from ..gradebook.course_directory import course_directory
-from ..gradebook.extensions import due_dates
+from ..gradebook import nbgrader_course, reweights
+from ..gradebook.lateness import due_dates
+from ..gradebook.nbgrader_course import course_directory
 from ..gradebook.roster import ROSTER, Enrolled, Roster, class_list
 from ..gradebook.time_stamp import StampFormat
 from ..report import joined
 from .submissions import UNREAD, Newest, Submission, SubmissionFiles
 
 _TOO_LONG = (
-    f"the id is too long: the gradebook's database allows at most {database.LONGEST_ID} characters. Give the student "
-    "another id."
+    f"the id is too long: the gradebook's database allows at most {nbgrader_course.LONGEST_ID} characters. Give the "
+    "student another id."
 )
 _NO_FOLDER = "this id in the gradebook cannot be a folder's name. Give the student another id."
 
@@ -107,7 +106,7 @@ def assignment(
     known = ids | listed.enrolled
     new = [Enrolled(name) for name in folders if name not in ids and section is None]
     everyone = [*roster.students, *new]
-    gradebook = database.of_directory(directory)
+    gradebook = nbgrader_course.database_of_directory(directory)
     reasons = {student.id: _why_not(student.id, known, folders, gradebook) for student in everyone}
     refused = [NotGraded(notebook.printable(name), reason) for name, reason in reasons.items() if reason]
     students = [student for student in everyone if not reasons[student.id]]
@@ -188,7 +187,7 @@ def of_member(
     return replace(best, student=student, author=best.student, note=joined(warning, note, best.note), warning=warning)
 
 
-def _why_not(name: str, known: Collection[str], folders: list[str], gradebook: database.Database) -> str:
+def _why_not(name: str, known: Collection[str], folders: list[str], gradebook: nbgrader_course.Database) -> str:
     """Return why a name cannot be a student of this class; empty if it can. known: ids of the roster and gradebook."""
     if not gradebook.holds_id(name):
         return _TOO_LONG

@@ -10,15 +10,13 @@ from typing import NamedTuple
 from nbgrader.api import Assignment, Notebook
 from sqlalchemy import select
 
-from .. import course, output_files
+from .. import UserError, course, output_files
 from ..course import content
 from ..course.settings import VARIABLE, folder
 from ..course.submitted_files import new_folder
-from ..errors import UserError
-from ..gradebook import database
+from ..gradebook import nbgrader_course
 from ..gradebook.class_gradebook import ClassGradebook
-from ..gradebook.course_directory import SETTINGS, course_directory
-from ..gradebook.database import FILE, course_lock
+from ..gradebook.nbgrader_course import GRADEBOOK, SETTINGS, course_directory, course_lock
 from ..gradebook.roster import ROSTER, TEMPLATE
 
 _KINDS = (course.SOURCE, course.RELEASE)
@@ -90,7 +88,7 @@ def furnish(place: Path, units: Sequence[str]) -> None:
                 for path in course.unit_files(kind, unit):
                     shutil.copyfile(path, place / kind / unit / path.name)
     for unit in units:
-        with database.explained_errors(place):
+        with nbgrader_course.explained_errors(place):
             ClassGradebook(course_directory(place), unit).close()
 
 
@@ -134,7 +132,7 @@ def upgrade_course(place: Path, units: Sequence[str] = ()) -> Upgrade:
         raise NotMade(f"There is no course folder {place}. `autograder new-course` makes one.")
     if root == folder():
         raise NotMade(f"{place} is the course itself: `autograder build` makes its units.")
-    if not any((root / name).exists() for name in (SETTINGS, FILE, course.SOURCE)):
+    if not any((root / name).exists() for name in (SETTINGS, GRADEBOOK, course.SOURCE)):
         raise NotMade(
             f"{place} is not a class's folder: name the folder with your gradebook, or make one with new-course."
         )
@@ -177,7 +175,7 @@ def _differing(root: Path, unit: str) -> dict[Path, bytes]:
 
 def _num_graded(root: Path, unit: str) -> int:
     """Return the number of students with a grade in this unit."""
-    with database.of(root).reading() as session:
+    with nbgrader_course.database_of(root).reading() as session:
         query = select(Notebook.num_submissions).join(Assignment, Assignment.id == Notebook.assignment_id)
         query = query.where(Assignment.name == unit, Notebook.name == unit)
         return (session.scalar(query) or 0) if session else 0

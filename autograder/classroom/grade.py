@@ -14,12 +14,12 @@ import msgspec
 
 from .. import course
 from ..course.settings import Settings
-from ..gradebook import database
+from ..gradebook import nbgrader_course
 from ..gradebook.class_gradebook import ClassGradebook, gradebook_copy
-from ..gradebook.database import Database, course_lock, explained_errors
 from ..gradebook.entry import Entry
 from ..gradebook.grades import Grade, UnitGrades
 from ..gradebook.lateness import exactly, in_words
+from ..gradebook.nbgrader_course import Database, course_lock, explained_errors
 from ..gradebook.reweights import Rules, reweighted
 from ..gradebook.roster import Enrolled
 from ..pool.requests import Device, Ready
@@ -121,10 +121,8 @@ def grade(
     if work.section is not None:
         grades = grades.of_students({student.id for student in work.students})
     page = page_path(work.directory, unit, "<student>")
-    return ClassResult(
-        grading.rows, conditions, page, database.of_directory(work.directory), grades, work.refused, outdated,
-        work.section,
-    )  # fmt: skip
+    database = nbgrader_course.database_of_directory(work.directory)
+    return ClassResult(grading.rows, conditions, page, database, grades, work.refused, outdated, work.section)
 
 
 class Grading:
@@ -253,7 +251,7 @@ def preview(
     Raises NothingToGrade, GradingRefused and CourseProblem.
     """
     unit = work.unit.name
-    source = database.of_directory(work.directory)
+    source = nbgrader_course.database_of_directory(work.directory)
     reasons: dict[str, dict[str, str]] = {}
     with gradebook_copy(source, work.directory.course_id) as copy:
         if copy is None:

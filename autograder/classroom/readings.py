@@ -12,15 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .. import course
+from .. import UserError, course
 from ..course.submitted_files import RULE, can_be_id
 from ..course.units import CHECK_PREFIX, released_cells
-from ..errors import UserError
 from ..gradebook.class_gradebook import ClassGradebook
-from ..gradebook.course_directory import course_directory
-from ..gradebook.database import course_lock, explained_errors
 from ..gradebook.entry import Entry
 from ..gradebook.grades import BadTable, as_csv, number, of_units, read_csv, text
+from ..gradebook.nbgrader_course import course_directory, course_lock, explained_errors
 from ..gradebook.records import Reading
 from ..output_files import file_name
 from .student_folders import Autograded

@@ -19,8 +19,8 @@ from .. import course
 from ..course import content
 from ..course.settings import Settings
 from ..gradebook.class_gradebook import ClassGradebook
-from ..gradebook.course_directory import CourseProblem
 from ..gradebook.entry import Entry
+from ..gradebook.nbgrader_course import CourseProblem
 from ..gradebook.records import Attempt, provenance_of
 from ..gradebook.reweights import as_graded, reweighted
 from ..pool.requests import Device, in_utf8

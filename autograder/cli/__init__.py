@@ -14,18 +14,18 @@ from .. import __version__
 from .console import command_errors, flush, help_errors
 
 _MODULES = {
-    "answers": "answers",
+    "answers": "classroom",
     "build": "authoring",
     "export": "lms",
     "extend": "classroom",
     "feedback-zip": "lms",
     "grade": "grade",
     "import": "lms",
-    "mark": "mark",
+    "mark": "grade",
     "matrix": "authoring",
     "new-course": "classroom",
     "new-exercise": "authoring",
-    "read": "read",
+    "read": "classroom",
     "remove-exercise": "authoring",
     "report": "classroom",
     "reweight": "classroom",

@@ -9,8 +9,7 @@ from rich.progress import track
 from rich.table import Table
 
 from .. import course, output_files
-from .console import console, fail, print_lines, printable, relative_path, results, to_stderr
-from .options import Units
+from .console import Units, console, fail, print_lines, printable, relative_path, results, to_stderr
 
 if TYPE_CHECKING:
     from ..catalogue.mutation_report import Outcome, Way

@@ -1,19 +1,39 @@
-"""`new-course`, `upgrade-course`, `extend`, `reweight` and `report`: the commands around grading a class."""
+"""The commands around grading a class.
+
+These are `new-course`, `upgrade-course`, `extend`, `reweight`, `report`, `answers` and `read`.
+"""
 
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from .. import course
 from ..output_files import NotWritable
-from .console import fail, list_names, print_lines, reject_standard_output, remark
-from .options import Course, IdColumn, RosterFile, Section, UnitName, Units, class_folder, named, path_option
+from .console import (
+    Course,
+    IdColumn,
+    RosterFile,
+    Section,
+    UnitName,
+    Units,
+    check_new_folder,
+    class_folder,
+    fail,
+    list_names,
+    named,
+    path_option,
+    print_lines,
+    reject_standard_output,
+    relative_path,
+    remark,
+    write_new_folder,
+)
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
-    from ..gradebook.extensions import Extensions, Request
+    from ..gradebook.lateness import ExtensionRequest, Extensions
 
 
 def new_course(
@@ -126,8 +146,7 @@ def extend(
             f"Give students and a date, `autograder extend {unit} STUDENT... --until DATE` or `--by TIME`; or one of "
             "`--csv FILE`, `STUDENT... --remove` and `--list`. For the students of a group, give `--group NAME`."
         )
-    from ..gradebook.extensions import Extensions, Request
-    from ..gradebook.lateness import exactly
+    from ..gradebook.lateness import ExtensionRequest, Extensions, exactly
 
     course.unit(unit, root)
     extensions = Extensions(root, unit, roster, id_column)
@@ -141,7 +160,9 @@ def extend(
         _remove_extensions(extensions, unit, names)
     else:
         _give_extensions(
-            extensions, unit, dict(_requests(csv_file)) if csv_file else dict.fromkeys(names, Request(until, by))
+            extensions,
+            unit,
+            dict(_requests(csv_file)) if csv_file else dict.fromkeys(names, ExtensionRequest(until, by)),
         )
 
 
@@ -155,7 +176,7 @@ def _remove_extensions(extensions: "Extensions", unit: str, names: list[str]) ->
     _print_effect(unit, [f"{student}  {extensions.due.in_zone()}" for student in names])
 
 
-def _give_extensions(extensions: "Extensions", unit: str, requests: "dict[str, Request]") -> None:
+def _give_extensions(extensions: "Extensions", unit: str, requests: "dict[str, ExtensionRequest]") -> None:
     from ..gradebook.lateness import exactly
 
     extensions.refuse_unknown(requests)
@@ -174,10 +195,10 @@ def _print_effect(unit: str, lines: list[str]) -> None:
     remark(f"`autograder grade {unit}` updates penalties and feedback pages.")
 
 
-def _requests(path: Path) -> Iterator[tuple[str, "Request"]]:
+def _requests(path: Path) -> Iterator[tuple[str, "ExtensionRequest"]]:
     """Yield the students of a table with the extensions that it requests."""
-    from ..gradebook.extensions import Request
     from ..gradebook.grades import read_csv
+    from ..gradebook.lateness import ExtensionRequest
 
     rows = read_csv(path)
     columns = rows[0].keys() if rows else set()
@@ -190,7 +211,7 @@ def _requests(path: Path) -> Iterator[tuple[str, "Request"]]:
     if repeated := sorted({student for student in students if students.count(student) > 1}):
         fail(f"The table {path} has {list_names(repeated)} more than once.")
     for row in rows:
-        yield row["student"], Request(row.get("until", ""), row.get("by", ""))
+        yield row["student"], ExtensionRequest(row.get("until", ""), row.get("by", ""))
 
 
 def reweight(
@@ -234,3 +255,117 @@ def reweight(
     of_pages = f"Pages will say: {rule.sentence(exercise)}" if rule else ""
     print_lines([of_pages or f"{exercise} is worth its released {released:g} points again."])
     remark(f"`autograder grade {unit} --dry-run` shows whose points change; `autograder grade {unit}` changes them.")
+
+
+def answers(
+    unit: UnitName,
+    to: Annotated[Path, path_option("FOLDER", "A new or empty folder for the files.")],
+    form: Annotated[
+        Literal["files", "jplag", "csv"],
+        typer.Option(
+            "--format", help="A file for each answer, the folders that JPlag reads, or a table of the groups."
+        ),
+    ] = "files",
+    tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Length from which equal answers are listed, in tokens.")
+    ] = 60,
+    share: Annotated[
+        float,
+        typer.Option(
+            min=0, max=100, metavar="PERCENT", help="List no answer that more than this share of the class gave."
+        ),
+    ] = 10,
+    roster: RosterFile = None,
+    id_column: IdColumn = None,
+    section: Section = None,
+    course_folder: Course = None,
+) -> None:
+    """Write a class's answers to files, and list answers that are equal up to names, comments, layout and order."""
+    from ..classroom import answers as of_class
+    from ..classroom.assignment import assignment
+
+    root = class_folder(course_folder)
+    check_new_folder(to)
+    work = assignment(unit, root, None, roster, id_column, section=section)
+    found, unreadable = of_class.class_answers(work)
+    groups = of_class.equal_answers(found, tokens, share)
+    if form == "csv":
+        files = of_class.as_table(groups)
+    else:
+        files = of_class.as_jplag(found, work) if form == "jplag" else of_class.as_files(found)
+    write_new_folder(to, files)
+    listed = [group for group in groups if group.remark == "compare"]
+    print_lines(
+        f"{group.exercise}: {list_names(group.students)} ({len(group.students)} of {group.answers} answers are equal, "
+        f"{group.tokens} tokens)"
+        for group in listed
+    )
+    remark(
+        f"Written: {relative_path(to.absolute())}, {len(found)} answers. Groups of equal answers: {len(listed)}. Not "
+        f"listed, because they have fewer than {tokens} tokens or more than {share:g} % of the class gave them: "
+        f"{len(groups) - len(listed)}."
+    )
+    if form == "jplag":
+        if left_out := [f"{answer.exercise} of {answer.students}" for answer in found if not answer.is_python]:
+            remark(f"Left out, because it is not Python: {list_names(left_out)}.")
+        folders = str(to / "submissions"), "-l", "python3", "-bc", str(to / "base_code")
+        remark(f"Next: {shlex.join(['java', '-jar', 'jplag.jar', *folders])}")
+    if unreadable:
+        remark(f"NOT READABLE, and left out: {list_names(unreadable)}.")
+
+
+def read(
+    unit: UnitName,
+    sheets: Annotated[
+        list[Path] | None,
+        typer.Argument(parser=named, metavar="[SHEET]...", help="Filled sheets, whose points are recorded."),
+    ] = None,
+    readers: Annotated[
+        str, typer.Option(metavar="NAME,NAME", help="Share the answers that wait for points out among these readers.")
+    ] = "",
+    to: Annotated[Path | None, path_option("FOLDER", "With --readers: a new folder for the readers' sheets.")] = None,
+    hide_names: Annotated[
+        bool, typer.Option("--hide-names", help="With --readers: write codes instead of the students' ids.")
+    ] = False,
+    roster: RosterFile = None,
+    id_column: IdColumn = None,
+    section: Section = None,
+    course_folder: Course = None,
+) -> None:
+    """Share written answers out among several readers, or record the points from their sheets.
+
+    Without sheets and readers, say which answers still wait for points. Exit code 1: some points were not recorded.
+    """
+    from ..classroom import readings
+    from ..gradebook.roster import class_list
+
+    if bool(readers) != bool(to) or (sheets and readers) or (not readers and (hide_names or section)):
+        fail(
+            f"Give readers and a folder for their sheets, `autograder read {unit} --readers anna,ben --to FOLDER`; or "
+            f"filled sheets, `autograder read {unit} FOLDER/anna.csv FOLDER/ben.csv`."
+        )
+    root = class_folder(course_folder).resolve()
+    if to:
+        check_new_folder(to)
+        people = class_list(root, roster, id_column).roster.in_section(section)
+        students = None if section is None else {student.id for student in people.students}
+        names = [name.strip() for name in readers.split(",")]
+        files, counts = readings.share(root, unit, names, students, hide_names=hide_names)
+        write_new_folder(to, files)
+        print_lines(f"{reader}: {count} answers" for reader, count in counts.items())
+        remark(f"Written: {relative_path(to.absolute())}, a sheet for each reader and {readings.QUESTIONS}.")
+        return
+    outcome = readings.record(root, unit, sheets or ())
+    if sheets:
+        print_lines([f"{unit}: {outcome.recorded} answers got points, {outcome.unchanged} had the same points before."])
+    print_lines(
+        f"Still without points: {count} answers of {reader or 'no reader'}."
+        for reader, count in sorted(outcome.missing.items())
+    )
+    if outcome.recorded:
+        remark(f"`autograder grade {unit}` puts points and comments on the feedback pages.")
+    if outcome.not_recorded:
+        remark("NOT RECORDED:")
+        for message in outcome.not_recorded:
+            remark(f"  {message}")
+        raise typer.Exit(1)

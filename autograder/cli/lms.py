@@ -9,16 +9,23 @@ import typer
 from .. import course
 from .console import (
     STANDARD_OUTPUT,
+    Course,
+    IdColumn,
+    RosterFile,
+    Section,
+    UnitName,
     check_result,
+    class_folder,
     fail,
     list_names,
+    named,
+    path_option,
     print_lines,
     reject_standard_output,
     relative_path,
     remark,
     write_result,
 )
-from .options import Course, IdColumn, RosterFile, Section, UnitName, class_folder, named, path_option
 
 if TYPE_CHECKING:  # nbgrader takes seconds to import
     from ..gradebook.roster import Roster
@@ -38,8 +45,7 @@ def import_(
 ) -> None:
     """Copy the submissions in a zip file of Canvas's or Moodle's to where `autograder grade` looks for them."""
     from ..course.submitted_files import ZipFile
-    from ..gradebook.course_directory import CourseProblem, course_directory
-    from ..gradebook.database import course_lock
+    from ..gradebook.nbgrader_course import CourseProblem, course_directory, course_lock
     from ..gradebook.roster import class_list
     from ..lms.zip_files import import_zip
 
@@ -112,15 +118,15 @@ def export(
     course_folder: Course = None,
 ) -> None:
     """Write the gradebook's grades as a table: one column an exercise and written question, or for Canvas or Moodle."""
-    from ..gradebook.database import FILE
     from ..gradebook.grades import as_csv
+    from ..gradebook.nbgrader_course import GRADEBOOK
     from ..gradebook.roster import ROSTER
     from ..lms.grade_tables import graded_class
 
     place = output or STANDARD_OUTPUT
     root = class_folder(course_folder).resolve()
     assignments = _assignments(assignment or [], units)
-    check_result(place, [roster or root / ROSTER, root / FILE])
+    check_result(place, [roster or root / ROSTER, root / GRADEBOOK])
     grades = graded_class(root, list(dict.fromkeys(units)), roster, id_column, section)
     table = _table(form, grades, assignments)
     write_result(place, as_csv(table.rows).encode("utf-8", "replace"))
@@ -165,7 +171,7 @@ def feedback_zip(
 ) -> None:
     """Pack the feedback pages for Canvas or Moodle, whichever the submissions were imported from."""
     from ..gradebook import grades
-    from ..gradebook.course_directory import course_directory
+    from ..gradebook.nbgrader_course import course_directory
     from ..lms import zip_files
     from ..lms.zip_files import pack_feedback
 

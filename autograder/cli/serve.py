@@ -11,8 +11,7 @@ from .. import course
 from ..pool import grading_pool
 from ..pool.requests import Device, Ready
 from ..reports.exports import json_line
-from .console import print_lines, relative_path, remark, results
-from .options import (
+from .console import (
     Course,
     IdColumn,
     Require,
@@ -20,6 +19,10 @@ from .options import (
     Trust,
     class_folder,
     isolation_settings,
+    print_lines,
+    relative_path,
+    remark,
+    results,
     schema_option,
 )
 

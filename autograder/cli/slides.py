@@ -19,15 +19,21 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from .. import course
-from ..build.check_import import LessonCall, called_in
-from ..build.source_notebook import HOW_TO_HAND_IN, QUESTION, states_points
+from .. import UserError, course
+from ..build.source_notebook import HOW_TO_HAND_IN, QUESTION, LessonCall, called_in, states_points
 from ..course.notebook import printable
-from ..errors import UserError
 from ..formatting.rendering import markdown2html
 from ..student_check.unit_data import LESSON, data_file, read_unit
-from .console import STANDARD_OUTPUT, check_result, print_lines, write_result
-from .options import Course, UnitName, class_folder, path_option
+from .console import (
+    STANDARD_OUTPUT,
+    Course,
+    UnitName,
+    check_result,
+    class_folder,
+    path_option,
+    print_lines,
+    write_result,
+)
 
 _FOLDER = "slides"
 """Folder of slides, in the folder of the course or class."""

@@ -25,8 +25,7 @@ from ..pool.grading_pool import GradingRefused
 from ..pool.requests import Device, GradeNotebook, Ready, in_utf8
 from ..report import Report, joined, ungraded_report
 from .connection import POLL_SECONDS, Address, Connection, WorkerLost, connected, shortened
-from .messages import Able, BadAnswer, CannotGrade, Expected, Task, Terms
-from .worker import examine, grade
+from .worker import Able, BadAnswer, CannotGrade, Expected, Task, Terms, examine, grade
 
 MOST_OF_A_TASK = 24
 _DEATHS = 2

@@ -22,7 +22,7 @@ from distributed.scheduler import NoValidWorkerError
 from distributed.security import Security
 
 from ..pool.grading_pool import GradingRefused
-from .messages import CannotGrade
+from .worker import CannotGrade
 
 _ADDRESS = re.compile(r"(?P<protocol>[a-z]+)://(?P<host>[\w.%-]+|\[[\w:.%]+\]):\d{1,5}")
 _TLS_FILES = {

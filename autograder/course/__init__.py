@@ -1,5 +1,7 @@
 """The course: its folder, settings and units, and notebooks as data, also as students submit them.
 
+A course is what an author makes; the package `classroom` grades the students of a class.
+
 `units` reads each unit's exercises and points. `submitted_files` and `notebook_file` read a submission safely, even if
 its student changes it meanwhile. `notebook` decodes it, and `cells` matches its cells with those of the unit. No module
 executes a student's code or imports torch. Others import any of its modules.

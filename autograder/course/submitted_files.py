@@ -23,7 +23,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from ..errors import UserError
+from .. import UserError
 from .notebook import is_visible, printable
 
 RULE = "letters and digits of any script and . _ - @ + ', the first not a dot or dash"

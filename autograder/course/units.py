@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..errors import UserError
+from .. import UserError
 from .notebook import NbgraderMetadata, RawCell, RawNotebook, parse
 from .settings import folder
 

@@ -15,13 +15,12 @@ from sqlalchemy import Column, MetaData, String, Table, inspect, select
 from sqlalchemy.orm import Session
 
 from .. import course
-from . import database, entry, lateness, records, reweights
+from . import entry, lateness, nbgrader_course, records, reweights
 from .clean_notebook import released
-from .course_directory import CourseProblem, first_error, nbgrader_api
-from .database import Database
 from .entry import Entry
 from .grades import UnitGrades, unit_grades
 from .lateness import Deadlines, LatePenalties
+from .nbgrader_course import CourseProblem, Database, first_error, nbgrader_api
 from .records import Attempt, Record, Try
 from .reweights import Rules
 from .roster import Enrolled
@@ -57,7 +56,7 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         Raises CourseProblem, and errors of SQLAlchemy and the system, which `explained_errors` explains.
         """
         self._root = Path(directory.root)
-        self._database = copy or database.of_directory(directory)
+        self._database = copy or nbgrader_course.database_of_directory(directory)
         self._directory = directory
         self._unit = unit
         _create_if_missing(self._database)
@@ -262,7 +261,7 @@ def _create_if_missing(its: Database) -> None:
         if not inspect(connection).has_table(_VERSION.name):
             Base.metadata.create_all(connection)
             _VERSION.create(connection)
-            connection.execute(_VERSION.insert().values(version_num=database.newest_version()))
+            connection.execute(_VERSION.insert().values(version_num=nbgrader_course.newest_version()))
     engine.dispose()
 
 
@@ -273,7 +272,7 @@ def gradebook_copy(source: Database, course_id: str) -> Iterator[Database | None
     The source is only read, and may be a server's database that its role must not write to. Raises CourseProblem.
     """
     with tempfile.TemporaryDirectory() as folder:
-        copy = Database.in_file(Path(folder) / database.FILE)
+        copy = Database.in_file(Path(folder) / nbgrader_course.GRADEBOOK)
         with source.reading() as session:
             if session is None:
                 yield None

@@ -24,8 +24,8 @@ from sqlalchemy.orm import Session
 
 from .. import course
 from ..report import Report
-from . import extensions, records, reweights
-from .lateness import Deadline, Deadlines, LateDays, LatePenalties, is_past_due, lateness, record_time
+from . import records, reweights
+from .lateness import Deadline, Deadlines, LateDays, LatePenalties, is_past_due, lateness, record_time, take_extension
 from .records import Provenance, Reading
 from .time_stamp import SubmissionTime
 
@@ -304,7 +304,7 @@ def new_entry(session: Session, unit: str, cells: Cells, student: str, deadlines
     The entry takes over the extension that the student was given. nbgrader's own `add_submission` commits the entry at
     once: a run that ended then would leave it empty.
     """
-    extension = extensions.take(session, cells.assignment, student)
+    extension = take_extension(session, cells.assignment, student)
     submission = SubmittedAssignment(assignment_id=cells.assignment, student_id=student, extension=extension)
     notebook = SubmittedNotebook(notebook_id=cells.notebook, assignment=submission)
     grades = [Grade(cell_id=cell, notebook=notebook) for cell in cells.graded]

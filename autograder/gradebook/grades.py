@@ -16,13 +16,11 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from .. import course
-from ..errors import UserError
-from . import database, records
-from .course_directory import course_directory
+from .. import UserError, course
+from . import nbgrader_course, records
 from .entry import Cells, Shown, all_entries, find_cells
-from .extensions import of_unit
-from .lateness import Deadlines, LateDays
+from .lateness import Deadlines, LateDays, extensions_of_unit
+from .nbgrader_course import course_directory
 from .roster import Enrolled, enrolled
 
 
@@ -98,7 +96,7 @@ def of_units(root: Path, units: list[str]) -> list[UnitGrades]:
     """Return the grades of these units in a course's gradebook. Raises UnknownUnit, NoGrades and CourseProblem."""
     for unit in units:
         course.unit(unit)
-    gradebook = database.of(root)
+    gradebook = nbgrader_course.database_of(root)
     deadlines = Deadlines.of_course(course_directory(root))
     with gradebook.reading() as session:
         if session is None:
@@ -125,7 +123,12 @@ def unit_grades(session: Session, unit: str, cells: Cells, deadlines: Deadlines)
         waiting = frozenset(entry.waiting())
         grades[student] = Grade(entry.shown(), waiting, entry.late, *about, entry.timestamp, entry.unresolved)
     return UnitGrades(
-        unit, {name: cells.points[name] for name in in_order}, grades, enrolled(session), of_unit(session, unit), days
+        unit,
+        {name: cells.points[name] for name in in_order},
+        grades,
+        enrolled(session),
+        extensions_of_unit(session, unit),
+        days,
     )
 
 

@@ -18,13 +18,11 @@ import msgspec
 from nbgrader.api import Gradebook
 from sqlalchemy.orm import Session
 
-from .. import course
+from .. import UserError, course
 from ..course.notebook import printable
-from ..errors import UserError
 from ..report import ExerciseReport, Report, Reweighted
-from . import database, records
-from .course_directory import course_directory
-from .database import course_lock
+from . import nbgrader_course, records
+from .nbgrader_course import course_directory, course_lock
 from .records import PointsChange
 
 _DIGITS = 2
@@ -113,7 +111,7 @@ def of_unit(session: Session | None, unit: str) -> dict[str, Rule]:
 
 def of_class(directory: Any, unit: str) -> dict[str, Rule]:
     """Return the rules of a unit in a course's gradebook. directory: the course as nbgrader has it."""
-    with database.of_program(directory).reading() as session:
+    with nbgrader_course.database_of_program(directory).reading() as session:
         return of_unit(session, unit)
 
 
@@ -190,7 +188,7 @@ class Reweighting(NamedTuple):
         if most is None or not 0 <= most <= _MOST or round(most, _DIGITS) != most or (kind == "points" and not most):
             raise BadReweight(f"--points takes a number above 0 with at most {_DIGITS} digits after the point.")
         directory = course_directory(self.root)
-        its = database.of_directory(directory)
+        its = nbgrader_course.database_of_directory(directory)
         with its.reading() as session:
             if session is None:
                 raise BadReweight(f"Nothing is graded yet: there is no {its}. Run `autograder grade {self.unit.name}`.")
@@ -210,7 +208,7 @@ class Reweighting(NamedTuple):
     def log(self) -> Iterator[str]:
         """Yield a line for each change, oldest first."""
         directory = course_directory(self.root)
-        with database.of_directory(directory).reading() as session:
+        with nbgrader_course.database_of_directory(directory).reading() as session:
             changes = records.points_changes(session, self.unit.name) if session else []
         for change in changes:
             done = {

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from ..course import settings
 from ..course.notebook import printable
 from ..course.submitted_files import RULE, can_be_id, is_one_name
-from . import database, roster_table
+from . import nbgrader_course, roster_table
 from .roster_table import BadRoster as BadRoster
 from .roster_table import Line, RosterTable
 
@@ -153,7 +153,7 @@ def class_list(root: Path, file: Path | None = None, id_column: str | None = Non
 
     The class's settings supply what is not given. Raises BadRoster and CourseProblem.
     """
-    with database.of(root).reading() as session:
+    with nbgrader_course.database_of(root).reading() as session:
         students = enrolled(session) if session else []
         assignments = tuple(name for (name,) in session.query(Assignment.name)) if session else ()
     ids = frozenset(student.id for student in students)
@@ -180,7 +180,7 @@ def may_be_graded(directory: Any) -> Callable[[str], bool]:
 
     directory: nbgrader's CourseDirectory.
     """
-    gradebook = database.of_program(directory)
+    gradebook = nbgrader_course.database_of_program(directory)
     with gradebook.reading() as session:
         known = {student.id for student in enrolled(session)} if session else set()
     return lambda name: is_one_name(name) and (name in known or (can_be_id(name) and gradebook.holds_id(name)))

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import pytest
 import torch
 
+from .. import UserError
 from ..catalogue.bug_hunts import hunt_of
 from ..core.bench import Operation
 from ..core.comparison import Expected, Mismatch
@@ -20,7 +21,6 @@ from ..core.observation import Observation, StudentFault
 from ..core.operations import Call, KindOf, LoadParameters, ManualSeed, NamedParameters, ProbeDevice, Read, is_bias
 from ..course import content
 from ..course.settings import folder
-from ..errors import UserError
 from ..graders.backend import Backend, Recording
 from ..graders.collection import HiddenTest, HiddenTests, line_in_hidden
 from ..graders.fixtures import Float64Backend

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from .. import UserError
 from ..core.arguments import Arguments
 from ..core.bench import Bench, Operation, Target
 from ..core.operations import (
@@ -28,7 +29,6 @@ from ..core.operations import (
     Train,
     is_bias,
 )
-from ..errors import UserError
 from ..graders.fixtures import Cases, Reference
 from ..student_check.examples import are_thousandths, draw_values, identity, pack_numbers, pack_thousandths
 from .infer_aspects import ATTRIBUTES, BIASES, ONLY, tolerance_of

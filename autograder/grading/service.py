@@ -12,9 +12,8 @@ from typing import BinaryIO
 import msgspec
 import torch
 
-from .. import catalogue, course
+from .. import UserError, catalogue, course
 from ..catalogue.bug_hunts import NoHunt
-from ..errors import UserError
 from ..graders.collection import HiddenTests, NotCollected, collect
 from ..pool.requests import (
     LOST,

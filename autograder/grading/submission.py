@@ -11,11 +11,10 @@ from pathlib import Path
 import torch
 from msgspec.structs import replace
 
-from .. import catalogue, course
+from .. import UserError, catalogue, course
 from ..catalogue.transcript import short_signature
 from ..course import content, notebook
 from ..course.cells import code_cells, unit_of, written_answers
-from ..errors import UserError
 from ..graders import fixtures
 from ..graders.sandboxed import Change, SandboxedNotebook
 from ..pool.requests import GradeNotebook

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from .. import course
+from .. import UserError, course
 from ..course.submitted_files import OpenedFolder
-from ..errors import UserError
-from ..gradebook.course_directory import CourseProblem, course_directory
 from ..gradebook.grades import UnitGrades, number, of_units, text, value
+from ..gradebook.nbgrader_course import CourseProblem, course_directory
 from ..gradebook.roster import Roster, class_list
 
 NOT_SUBMITTED, NOT_GRADED, GRADED = "not_submitted", "not_graded", "graded"

@@ -21,10 +21,9 @@ from typing import Any
 
 import msgspec
 
-from .. import output_files
+from .. import UserError, output_files
 from ..course.notebook import printable
 from ..course.submitted_files import BadZip, NotTaken, ZipFile, new_folder, path_within
-from ..errors import UserError
 from ..gradebook.grades import UnitGrades
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP

@@ -20,7 +20,7 @@ from nbgrader.exchange.default import ExchangeCollect, ExchangeReleaseAssignment
 from nbgrader.utils import notebook_hash
 
 from ..course.submitted_files import NotAFile, file_at, new_folder, replace_folder, restore_folder
-from ..gradebook.extensions import due_dates
+from ..gradebook.lateness import due_dates
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import StampFormat, in_zone, time_near
 from .guards import SECRET, paths_like, read_beside

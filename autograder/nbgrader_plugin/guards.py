@@ -50,8 +50,8 @@ from tornado.log import LogFormatter
 
 from ..course.notebook import printable
 from ..course.submitted_files import RULE, NotAFile, OpenedFolder, read_up_to
-from ..gradebook import extensions
-from ..gradebook.database import FILE, address_of
+from ..gradebook import lateness
+from ..gradebook.nbgrader_course import GRADEBOOK, address_of
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import TIMESTAMP, StampFormat, stamp_at, time_in
 
@@ -131,7 +131,7 @@ def _format_path(self: Any, nbgrader_step: str, student_id: str, assignment_id: 
 
 
 def _address_of_gradebook(self: Any) -> str:
-    return address_of(Path(self.root).absolute() / FILE)
+    return address_of(Path(self.root).absolute() / GRADEBOOK)
 
 
 def _start(self: Any) -> Any:
@@ -219,7 +219,7 @@ def _init_assignment(self: Any, assignment_id: str, student_id: str) -> None:
 
 def _update_or_create_submission(self: Any, assignment: str, student: str, **values: Any) -> Any:
     """Return the submission's row, with notebooks. nbgrader would take a row with only an extension for complete."""
-    extension = extensions.take(self.db, self.find_assignment(assignment).id, student)
+    extension = lateness.take_extension(self.db, self.find_assignment(assignment).id, student)
     return _nbgraders_update_or_create(
         self, assignment, student, **values, **({"extension": extension} if extension else {})
     )

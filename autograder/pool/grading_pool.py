@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from .. import UserError
 from ..course.notebook import UnreadableNotebook
 from ..course.settings import VARIABLE, Settings, folder, load
-from ..errors import UserError
 from ..report import ExerciseReport, Report, ungraded_report
 from ..sandbox.isolation import exposed_in
 from .requests import (

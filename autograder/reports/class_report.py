@@ -20,8 +20,8 @@ from .. import __version__, course, output_files
 from ..course.cells import code_cells
 from ..course.notebook import RawNotebook, parse, printable
 from ..course.notebook_file import read_at
-from ..gradebook.course_directory import course_directory
 from ..gradebook.grades import PLACES, Grade, NoGrades, UnitGrades, as_csv, number, of_units, rounded, text
+from ..gradebook.nbgrader_course import course_directory
 from ..gradebook.roster import Enrolled
 from ..report import Report
 from .class_report_schema import (

@@ -25,8 +25,8 @@ from typing import Any
 from nbgrader.exchange import ExchangeError
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..gradebook.course_directory import course_directory
-from ..gradebook.extensions import due_dates
+from ..gradebook.lateness import due_dates
+from ..gradebook.nbgrader_course import course_directory
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import TIMESTAMP, StampFormat, time_near
 from ..nbgrader_plugin.exchange import TIME, CollectSubmissions, ReleaseFeedback, not_its_owners, owner_name

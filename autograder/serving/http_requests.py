@@ -19,7 +19,7 @@ from tornado.web import Application, HTTPError, RequestHandler, stream_request_b
 from ..course import notebook
 from ..course.notebook_file import MAX_FILE_BYTES, NotebookFile, read_at
 from ..course.submitted_files import RULE
-from ..gradebook.course_directory import CourseProblem
+from ..gradebook.nbgrader_course import CourseProblem
 from ..gradebook.roster import BadRoster
 from ..report import Report
 from ..reports.exports import json_line

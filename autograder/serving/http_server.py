@@ -16,7 +16,7 @@ from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
 from tornado.netutil import bind_sockets
 
-from ..gradebook.course_directory import CourseProblem
+from ..gradebook.nbgrader_course import CourseProblem
 from .http_requests import MOST_DROPPED, Access, ConnectionLimiter, Intake, application
 from .served_unit import KitChanged
 

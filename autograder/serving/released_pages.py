@@ -22,9 +22,9 @@ from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
 from ..reports.graded_notebook import message_html
 from ..reports.pages import environment
 from ..student_check.unit_data import EXAMPLES, data_file, read_unit
+from .arrivals import FileStatus
 from .exchange import EVERYONE, Exchange
-from .file_changes import FileStatus
-from .rate_limit import to_minute
+from .work_queue import to_minute
 
 Show = Literal["check", "names", "all"]
 """Content of pages before the due date: verdicts on public examples, names of misconceptions, or the usual page."""

@@ -11,15 +11,13 @@ from pathlib import Path
 
 from ..course import UnknownUnit, UnusableUnit
 from ..course.settings import BadSettings, load
-from ..gradebook.course_directory import CourseProblem, course_directory
-from ..gradebook.database import AlreadyLocked, course_lock
+from ..gradebook.nbgrader_course import AlreadyLocked, CourseProblem, course_directory, course_lock
 from ..gradebook.roster import BadRoster, class_list, may_be_graded
 from ..pool.grading_pool import pool_for_class
 from ..pool.requests import Ready
 from ..reports import pages
-from .arrivals import Arrivals
+from .arrivals import Arrivals, FolderWatch
 from .exchange import Exchange
-from .file_changes import FolderWatch
 from .http_requests import Intake
 from .http_server import HttpServer, fresh_token
 from .released_pages import SHOWN

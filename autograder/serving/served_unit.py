@@ -22,17 +22,14 @@ from ..course import content
 from ..course.settings import Settings
 from ..formatting.client import Formatter
 from ..gradebook.class_gradebook import ClassGradebook, Times
-from ..gradebook.course_directory import course_directory
-from ..gradebook.database import course_lock, explained_errors
+from ..gradebook.nbgrader_course import course_directory, course_lock, explained_errors
 from ..gradebook.time_stamp import StampFormat
 from ..pool.requests import Device, in_utf8
 from ..report import NOT_WRITTEN, Report, SubmissionStatus
-from .arrivals import ReceivedSubmission
+from .arrivals import STILL_SECONDS, FileFingerprint, NotebookFinder, ReceivedSubmission
 from .exchange import Exchange
-from .file_changes import STILL_SECONDS, FileFingerprint, NotebookFinder
-from .rate_limit import MOST_TRIES, Retries, Wait, wait
 from .released_pages import ReleasedPages, Show
-from .work_queue import GradingThreads
+from .work_queue import MOST_TRIES, GradingThreads, Retries, Wait, wait
 
 _RETRY_SECONDS = 0.3
 OPEN_SECONDS = 5.0

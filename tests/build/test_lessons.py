@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.build import lesson_file
-from autograder.build.check_import import guarded
 from autograder.build.release_files import readme, single_file
-from autograder.build.source_notebook import BuildError, source_notebook
+from autograder.build.source_notebook import BuildError, guarded, source_notebook
 from autograder.classroom.class_folder import new_course
 from autograder.course.cells import filled_in
 from autograder.course.settings import load

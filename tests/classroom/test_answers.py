@@ -12,8 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autograder import catalogue, course
-from autograder.classroom.answers import Answer, equal_answers
-from autograder.classroom.normal_form import normal_form
+from autograder.classroom.answers import Answer, equal_answers, normal_form
 from autograder.course.submitted_files import is_one_name
 from autograder.course.units import NOT_IMPLEMENTED, released_cells
 from autograder.output_files import file_name

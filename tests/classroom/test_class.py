@@ -8,7 +8,7 @@ import pytest
 
 from autograder import course
 from autograder.gradebook.class_gradebook import ClassGradebook
-from autograder.gradebook.course_directory import course_directory
+from autograder.gradebook.nbgrader_course import course_directory
 from tests import REPOSITORY, forked_command
 from tests.recorded_class import NOT_GRADED_TOO, feedback_page, notebook, opened_gradebook
 

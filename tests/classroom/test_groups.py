@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from autograder import course
 from autograder.classroom.submissions import UNREAD
 from autograder.cli.class_results import class_in_lines, class_lines
-from autograder.gradebook.extensions import Extensions
+from autograder.gradebook.lateness import Extensions
 from autograder.gradebook.roster import read
 from autograder.lms.grade_tables import for_spreadsheet, graded_class
 from autograder.report import Report, joined

@@ -11,8 +11,7 @@ import pytest
 
 from autograder import catalogue
 from autograder.gradebook.class_gradebook import ClassGradebook
-from autograder.gradebook.course_directory import CourseProblem, course_directory
-from autograder.gradebook.database import course_lock
+from autograder.gradebook.nbgrader_course import CourseProblem, course_directory, course_lock
 from tests import REPOSITORY, forked_command, sampling
 from tests.interrupting import in_a_fork, places, times_in
 from tests.recorded_class import UNIT, everything, feedback_page, notebook, opened_gradebook, put_submission

@@ -17,7 +17,7 @@ from autograder.classroom.assignment import assignment
 from autograder.classroom.class_folder import NotMade, new_course, upgrade_course
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
-from autograder.gradebook.course_directory import CourseProblem, nbgrader_api
+from autograder.gradebook.nbgrader_course import CourseProblem, nbgrader_api
 from tests import REPOSITORY, files, forked_command
 from tests.recorded_class import opened_gradebook
 from tests.typed import solution_sources

@@ -23,9 +23,9 @@ from autograder.classroom.grade import grade
 from autograder.cli import app
 from autograder.course import settings
 from autograder.course.cells import filled_in
-from autograder.gradebook import database
+from autograder.gradebook import nbgrader_course
 from autograder.gradebook.class_gradebook import ClassGradebook
-from autograder.gradebook.course_directory import course_directory, nbgrader_api
+from autograder.gradebook.nbgrader_course import course_directory, nbgrader_api
 from tests.postgresql_server import Server
 from tests.recorded_class import UNIT, RecordedClass, everything, put_submission
 from tests.served_unit import serve
@@ -106,7 +106,7 @@ class Outcome:
 
 def outcome(root: Path) -> Outcome:
     rows, files = everything(root)
-    with database.of(root).reading() as session:
+    with nbgrader_course.database_of(root).reading() as session:
         attempts = sorted(
             map(tuple, session.execute(text("select student, unit, submission, handed_in from autograder_attempt")))
         )

@@ -14,7 +14,7 @@ from autograder import course
 from autograder.classroom.assignment import assignment
 from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.gradebook import roster
-from autograder.gradebook.course_directory import course_directory
+from autograder.gradebook.nbgrader_course import course_directory
 from autograder.gradebook.roster import BadRoster
 from autograder.gradebook.time_stamp import time_in
 from tests import RELEASE, REPOSITORY, SOURCE

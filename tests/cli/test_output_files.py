@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from autograder.build import release_files
 from autograder.classroom.grade import Change
-from autograder.cli import app, console, options
+from autograder.cli import app, console
 from autograder.cli.class_results import changes_in_lines
 from autograder.course.settings import folder
 from autograder.output_files import NotWritable, opened, write
@@ -150,10 +150,10 @@ def test_standard_output_takes_what_a_command_can_print(tmp_path, monkeypatch, c
     assert (code, "Give --quiet too, or name a file." in said) == (2, True), said
     code, said = run(*COMMANDS["mark --junit"], "-", "--gradescope", "-", "--quiet")
     assert (code, "cannot hold both results" in said) == (2, True), said
-    console.write_result(options.named("-"), "a\x1b[2J\u202e\n".encode())
+    console.write_result(console.named("-"), "a\x1b[2J\u202e\n".encode())
     assert capfdbinary.readouterr().out == "a\x1b[2J\u202e\n".encode()  # a pipe, not a terminal, gets what there is
     assert list(tmp_path.iterdir()) == []
-    console.write_result(options.named("./-"), b"result")
+    console.write_result(console.named("./-"), b"result")
     assert Path("-").read_bytes() == b"result"
 
 

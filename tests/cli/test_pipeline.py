@@ -20,7 +20,7 @@ from autograder import course
 from autograder.classroom.class_folder import new_course
 from autograder.cli.class_results import StudentLine
 from autograder.cli.console import ResultFiles
-from autograder.cli.mark import exit_code
+from autograder.cli.grade import exit_code
 from autograder.output_files import NotWritable
 from autograder.report import Diagnosis, ExerciseReport, Mistake, Report, WrittenQuestion
 from autograder.report import TestReport as Verdict  # pytest would collect it

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from autograder import catalogue, course
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
-from autograder.cli.options import batch_grading_at
+from autograder.cli.console import batch_grading_at
 from autograder.cluster.cluster_run import ClusterRun
 from autograder.cluster.connection import Address
-from autograder.cluster.messages import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
+from autograder.cluster.worker import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
 from autograder.course import content, settings
-from autograder.gradebook.course_directory import CourseProblem
+from autograder.gradebook.nbgrader_course import CourseProblem
 from autograder.pool.grading_pool import GradingRefused
 from autograder.pool.requests import GradeNotebook
 from tests import REPOSITORY, forked_command, sampling
@@ -133,16 +133,16 @@ def local(root, recorded, tmp_path):
 LIES = """
 import msgspec
 from autograder.pool.grading_pool import Report
-from autograder.cluster import messages, worker
+from autograder.cluster import worker
 
 def examine(terms):
     return msgspec.json.encode(
-        messages.Able("cpu", "A", [], msgspec.json.decode(terms)["kit"], worker.version("torch")))
+        worker.Able("cpu", "A", [], msgspec.json.decode(terms)["kit"], worker.version("torch")))
 
 def grade(task):
-    asked = msgspec.json.decode(task, type=messages.Task)
+    asked = msgspec.json.decode(task, type=worker.Task)
     lie = Report(asked.submissions[0].name, asked.terms.unit, "graded", "A", "cpu", 15.0, 15.0, [])
-    return msgspec.json.encode(messages.Done([lie]))
+    return msgspec.json.encode(worker.Done([lie]))
 
 worker.examine, worker.grade = examine, grade
 """

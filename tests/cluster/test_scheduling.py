@@ -9,7 +9,7 @@ from autograder import course
 from autograder.classroom.submissions import Read, Submission
 from autograder.cluster import cluster_run, worker
 from autograder.cluster.cluster_run import ClusterRun, WorkQueue
-from autograder.cluster.messages import Able, Done
+from autograder.cluster.worker import Able, Done
 from autograder.course import content, settings
 from autograder.course.notebook_file import NotebookFile
 from autograder.report import ungraded_report

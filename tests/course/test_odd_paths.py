@@ -13,8 +13,8 @@ from autograder import course
 from autograder.classroom.class_folder import NotMade, new_course
 from autograder.cli import app
 from autograder.course.settings import use
-from autograder.gradebook import database
-from autograder.gradebook.course_directory import course_directory, nbgrader_api
+from autograder.gradebook import nbgrader_course
+from autograder.gradebook.nbgrader_course import course_directory, nbgrader_api
 from autograder.gradebook.roster import may_be_graded
 from autograder.graders import collection
 from tests import REPOSITORY, TESTS, forked_command
@@ -58,7 +58,7 @@ def test_the_commands_work(folder):
     run("report", UNIT, "--course", folder)
     assert (folder / "reports" / UNIT / "report.html").is_file()
     assert "are up to date with" in run("upgrade-course", folder)
-    with database.of(folder).reading() as session:
+    with nbgrader_course.database_of(folder).reading() as session:
         assert session is not None
     assert not list(folder.parent.glob("*.part"))
 

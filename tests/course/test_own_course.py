@@ -119,7 +119,7 @@ def solved(course):
 def test_a_wheel_holds_no_answer_and_no_hidden_grader(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     engine = [name for name in names if name.startswith("autograder/")]
-    assert "autograder/cli/mark.py" in engine
+    assert "autograder/cli/grade.py" in engine
     assert [name for name in names if "/test_" in name or name.endswith(".yaml")] == []
     assert {Path(name).parts[0] for name in names if ".dist-info" not in name} == {"autograder"}
     assert {Path(name).parts[1] for name in engine} & {"hidden", "misconceptions", "right_answers"} == set()

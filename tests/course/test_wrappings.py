@@ -18,7 +18,7 @@ from autograder.course import notebook
 from autograder.course.cells import CARRIED
 from autograder.course.notebook_file import read_at
 from autograder.course.submitted_files import OpenedFolder
-from autograder.serving.file_changes import FileFingerprint
+from autograder.serving.arrivals import FileFingerprint
 from tests import RELEASE
 from tests.recorded_class import NOT_GRADED_TOO
 from tests.typed import solved

@@ -17,7 +17,7 @@ from autograder import course
 from autograder.formatting import client
 from autograder.formatting.client import Formatter, PageFormatter
 from autograder.gradebook.class_gradebook import ClassGradebook
-from autograder.gradebook.course_directory import course_directory, nbgrader_api, nbgrader_settings
+from autograder.gradebook.nbgrader_course import course_directory, nbgrader_api, nbgrader_settings
 from autograder.reports import pages
 from autograder.sandbox.confine import scratch
 from autograder.sandbox.limits import PageLimits

@@ -18,7 +18,7 @@ from autograder.classroom.assignment import NothingToGrade, assignment
 from autograder.course import notebook
 from autograder.gradebook import roster
 from autograder.gradebook.time_stamp import time_in
-from autograder.nbgrader_plugin.grades import read_submission
+from autograder.nbgrader_plugin.defaults import read_submission
 
 from .json_text import damaged
 from .notebooks import NOTEBOOK

@@ -18,11 +18,9 @@ from nbgrader.preprocessors import AssignLatePenalties
 from autograder import course
 from autograder.classroom.class_folder import upgrade_course
 from autograder.cli.class_results import class_in_lines, class_lines, class_table
-from autograder.course.late_penalty import LatePenalty, Step, duration
-from autograder.course.settings import BadSettings, of_late_penalty
-from autograder.gradebook.course_directory import CourseProblem, course_directory
-from autograder.gradebook.extensions import Extensions
-from autograder.gradebook.lateness import LatePenalties, exactly, in_words, late_days
+from autograder.course.settings import BadSettings, LatePenalty, Step, duration, of_late_penalty
+from autograder.gradebook.lateness import Extensions, LatePenalties, exactly, in_words, late_days
+from autograder.gradebook.nbgrader_course import CourseProblem, course_directory
 from autograder.lms.grade_tables import for_spreadsheet, graded_class
 from tests import REPOSITORY, forked_command
 from tests.gradebook.test_deadlines import (

@@ -13,11 +13,10 @@ from nbgrader.api import Gradebook, Student
 
 from autograder.classroom.assignment import assignment
 from autograder.classroom.class_folder import NotMade, furnish, upgrade_course
-from autograder.gradebook import database
+from autograder.gradebook import nbgrader_course
 from autograder.gradebook.class_gradebook import ClassGradebook
-from autograder.gradebook.course_directory import CourseProblem, course_directory
-from autograder.gradebook.database import AlreadyLocked, course_lock
 from autograder.gradebook.grades import NoGrades, of_units
+from autograder.gradebook.nbgrader_course import AlreadyLocked, CourseProblem, course_directory, course_lock
 from autograder.gradebook.roster import may_be_graded
 from tests import REPOSITORY, forked_command, sampling
 from tests.classroom.test_interruption import notebook
@@ -249,7 +248,7 @@ def test_an_address_that_does_not_work_is_a_sentence_without_the_password(postgr
     secret = PASSWORD.replace("/", "%2F").replace(":", "%3A")
     folder = postgresql.url("").partition("host=")[2]
     keeps_at(tmp_path, url.format(secret=secret, folder=folder))
-    with pytest.raises(CourseProblem) as problem, database.of(tmp_path).reading():
+    with pytest.raises(CourseProblem) as problem, nbgrader_course.database_of(tmp_path).reading():
         pass
     sentence = str(problem.value)
     assert said in sentence

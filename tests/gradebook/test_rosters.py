@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.cli.options import class_folder
+from autograder.cli.console import class_folder
 from autograder.course import settings
 from autograder.course.settings import VARIABLE, folder, is_class
 from autograder.gradebook import roster, roster_table

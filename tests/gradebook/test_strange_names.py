@@ -21,8 +21,8 @@ from autograder.cli.console import printable
 from autograder.course.submitted_files import can_be_id
 from autograder.gradebook import roster
 from autograder.gradebook.class_gradebook import ClassGradebook
-from autograder.gradebook.course_directory import course_directory, nbgrader_api
 from autograder.gradebook.grades import text
+from autograder.gradebook.nbgrader_course import course_directory, nbgrader_api
 from autograder.gradebook.roster import BadRoster
 from autograder.gradebook.time_stamp import time_in
 from autograder.reports.exports import json_line

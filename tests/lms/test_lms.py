@@ -18,8 +18,8 @@ from autograder.cli.console import command_errors
 from autograder.cli.lms import export, feedback_zip, import_
 from autograder.course.submitted_files import BadZip, NotTaken, ZipFile, path_within
 from autograder.gradebook import grades, roster
-from autograder.gradebook.course_directory import course_directory
 from autograder.gradebook.grades import as_csv, number, rounded, text, value
+from autograder.gradebook.nbgrader_course import course_directory
 from autograder.gradebook.roster import BadRoster, class_list
 from autograder.lms import grade_tables, zip_files
 from autograder.lms.grade_tables import NoTable, graded_class

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.gradebook.extensions import Extensions
+from autograder.gradebook.lateness import Extensions
 from tests import REPOSITORY, forked_command
 
 UNIT = "dot_product_attention"

@@ -16,7 +16,7 @@ from autograder import course
 from autograder.course import content
 from autograder.gradebook import records
 from autograder.gradebook.clean_notebook import PUT_BACK
-from autograder.nbgrader_plugin.grades import RecordReport
+from autograder.nbgrader_plugin.defaults import RecordReport
 from autograder.report import REPORT_FILE, Report
 from tests import REPOSITORY, forked_command
 from tests.recorded_class import opened_gradebook

@@ -20,10 +20,12 @@ LAYERS = [
     {"gradebook", "graders", "pool"},
     {"course", "formatting", "student_check"},
     {"output_files", "report", "sandbox", "tracing"},
-    {"core", "errors"},
+    {"core"},
 ]
 HEIGHT = {package: -layer for layer, packages in enumerate(LAYERS) for package in packages}
 OF_COURSE = {"hidden", "misconceptions", "right_answers"}
+OF_THE_FACE = {"__version__", "UserError"}
+"""The names that `autograder/__init__.py` defines, which every package may import."""
 MODULES = sorted(
     path
     for path in PACKAGE.rglob("*.py")
@@ -45,7 +47,7 @@ def imports(path):
             base = parts[: len(parts) - node.level + 1] if node.level else []
             module = [*base, *(node.module.split(".") if node.module else [])]
             for alias in node.names:
-                if module[0] == "autograder" and alias.name != "__version__":
+                if module[0] == "autograder" and alias.name not in OF_THE_FACE:
                     yield [*module[1:], alias.name]
 
 

@@ -9,7 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 from msgspec.structs import replace
 
-from autograder.gradebook.course_directory import nbgrader_api
+from autograder.gradebook.nbgrader_course import nbgrader_api
 from autograder.grading.repair_search import Step
 from autograder.grading.repairs import _changes
 from autograder.report import Behaviour, Change, ExerciseReport, Repair

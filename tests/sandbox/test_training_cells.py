@@ -13,7 +13,7 @@ from autograder.course.cells import code_cells, filled_in
 from autograder.course.notebook import joined, parse, without_outputs
 from autograder.course.settings import load
 from autograder.gradebook.clean_notebook import clean, without_put_back
-from autograder.gradebook.course_directory import nbgrader_api
+from autograder.gradebook.nbgrader_course import nbgrader_api
 from autograder.pool.grading_pool import GradingProcess
 from tests import REPOSITORY
 from tests.typed import solution_sources

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.gradebook.extensions import Extensions
+from autograder.gradebook.lateness import Extensions
 from autograder.serving import exchange
 from autograder.serving.exchange import Exchange
 from autograder.serving.released_pages import SHOWN

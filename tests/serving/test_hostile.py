@@ -13,7 +13,7 @@ from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.gradebook.class_gradebook import Times
 from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
 from autograder.report import TestReport as Verdict
-from autograder.serving.file_changes import NotebookFinder
+from autograder.serving.arrivals import NotebookFinder
 from autograder.serving.released_pages import limited
 from autograder.serving.work_queue import RoundRobin
 from tests import REPOSITORY
@@ -73,11 +73,11 @@ def test_the_end_of_serve_waits_for_no_search(tmp_path):
 import threading
 from pathlib import Path
 from autograder.classroom.submissions import SubmissionFiles
-from autograder.serving import file_changes
+from autograder.serving import arrivals
 
-file_changes.newest_of_unit = lambda *_: threading.Event().wait()
+arrivals.newest_of_unit = lambda *_: threading.Event().wait()
 root = Path({str(tmp_path)!r})
-print(SubmissionFiles(root, {UNIT!r}, None, file_changes.NotebookFinder({UNIT!r}, root, root).newest).submission("ada"))
+print(SubmissionFiles(root, {UNIT!r}, None, arrivals.NotebookFinder({UNIT!r}, root, root).newest).submission("ada"))
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY, timeout=120)
     assert "still being searched" in ended.stdout, ended.stderr

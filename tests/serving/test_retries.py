@@ -18,16 +18,15 @@ from autograder import catalogue
 from autograder.classroom.assignment import assignment
 from autograder.classroom.batch import LocalGrading
 from autograder.cluster import worker as cluster_worker
-from autograder.cluster.messages import Done as DoneOnWorker
-from autograder.cluster.messages import Task, Terms
+from autograder.cluster.worker import Done as DoneOnWorker
+from autograder.cluster.worker import Task, Terms
 from autograder.course import content, settings
 from autograder.pool import grading_pool
 from autograder.pool.grading_pool import GradingProcess, GradingRefused
 from autograder.pool.requests import GradeNotebook
 from autograder.sandbox.client import children
-from autograder.serving import rate_limit
-from autograder.serving.rate_limit import HOUR
-from autograder.serving.work_queue import GradingThreads
+from autograder.serving import work_queue
+from autograder.serving.work_queue import HOUR, GradingThreads
 from tests.interrupting import in_a_fork
 from tests.processes import kill, started_by, wait_until
 from tests.recorded_class import UNIT, feedback_page, notebook, put_submission
@@ -93,7 +92,7 @@ def tries(root):
 
 
 def test_a_submission_that_ends_its_grading_process_is_tried_twice_and_never_again(course, recorded, monkeypatch):
-    monkeypatch.setattr(rate_limit, "MOST_FAILED", 2)
+    monkeypatch.setattr(work_queue, "MOST_FAILED", 2)
     submit(course, "eve", deadly(), FIRST)
     submit(course, "ada", notebook(), FIRST)
     with Graded(course, recorded) as serving:

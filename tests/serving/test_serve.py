@@ -29,15 +29,14 @@ import pytest
 from autograder.cli import serve as cli_serve
 from autograder.course import released as released_notebook
 from autograder.course.cells import filled_in
-from autograder.gradebook.database import AlreadyLocked, course_lock
+from autograder.gradebook.nbgrader_course import AlreadyLocked, course_lock
 from autograder.pool.requests import Ready
 from autograder.report import Report
 from autograder.serving import exchange, http_requests, released_pages, served_unit
-from autograder.serving.arrivals import Arrivals
-from autograder.serving.file_changes import FolderWatch
-from autograder.serving.rate_limit import HOUR, wait_until
+from autograder.serving.arrivals import Arrivals, FolderWatch
 from autograder.serving.released_pages import SHOWN
 from autograder.serving.served_unit import KitChanged, Served
+from autograder.serving.work_queue import HOUR, wait_until
 from tests import REPOSITORY, forked_command, processes, sampling
 from tests.interrupting import in_a_fork, places, times_in
 from tests.recorded_class import (

@@ -9,9 +9,8 @@ import nbformat
 import pytest
 
 from autograder import course
-from autograder.build.check_import import guarded
 from autograder.build.release_files import single_file, single_files, write_single_files
-from autograder.build.source_notebook import BuildError
+from autograder.build.source_notebook import BuildError, guarded
 from autograder.course.cells import CARRIED
 from autograder.course.notebook import parse
 from autograder.course.settings import BadSettings, load

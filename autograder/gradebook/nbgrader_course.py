@@ -1,11 +1,16 @@
-"""The database of a course's gradebook, and the lock with which only one command at a time writes to it.
+"""A folder as an nbgrader course: its settings, the database of its gradebook, and the lock of its one writer.
 
-The database is an SQLite file in the course's folder, or a database of a PostgreSQL server.
+The course is the repository itself, a class's folder, the demo, or one that a build makes and throws away. The database
+is an SQLite file in the folder, or a database of a PostgreSQL server.
 """
 
 import fcntl
+import logging
 import os
+import re
 import sqlite3
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,15 +19,19 @@ from typing import Any
 
 from nbgrader import dbutil
 from nbgrader.api import InvalidEntry
+from nbgrader.coursedir import CourseDirectory
 from sqlalchemy import create_engine, inspect, text
 from sqlalchemy.engine import URL, Engine, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, SAWarning, SQLAlchemyError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
+from traitlets.config import Config, PyFileConfigLoader
 
-from .course_directory import CourseProblem, course_directory
+from .. import UserError
+from ..course.settings import folder
 
-FILE = "gradebook.db"
+SETTINGS = "nbgrader_config.py"
+GRADEBOOK = "gradebook.db"
 """Name of SQLite's file in the course's folder."""
 LONGEST_ID = 128
 """Maximum number of characters of a student's id in nbgrader's tables."""
@@ -30,6 +39,79 @@ _POSTGRESQL = "postgresql"
 _CONNECT_SECONDS = 10
 _ADVICE_OF_LIBPQ = "Is the server running"
 """Beginning of libpq's advice, which is cut off: our own messages ask the same."""
+
+
+class CourseProblem(UserError):
+    """A course's folder, settings or gradebook cannot be used; `str()` says why and what to do."""
+
+
+def course_directory(root: Path, *, db_url: str | None = None, **folders: Path) -> Any:
+    """Return nbgrader's CourseDirectory for the course in `root`, with the course's settings.
+
+    db_url: the URL of another gradebook than the course's.
+    folders: other paths of `source`, `release` or `submitted` than nbgrader's. Raises CourseProblem.
+    """
+    put_commands_on_path()
+    # From nbgrader's own use of SQLAlchemy, each time a submission is created.
+    warnings.filterwarnings("ignore", category=SAWarning, message="Object of type <Submitted")
+    config = nbgrader_settings(root)
+    config.CourseDirectory.root = str(root)
+    if db_url is not None:
+        config.CourseDirectory.db_url = db_url
+    for name, place in folders.items():
+        config.CourseDirectory[f"{name}_directory"] = str(place)
+    return CourseDirectory(config=config)
+
+
+def nbgrader_api(root: Path, *, db_url: str | None = None, **folders: Path) -> Any:
+    """Return nbgrader's API for the course in `root`. The `log` of each result has what nbgrader would print."""
+    from nbgrader.apps.api import NbGraderAPI  # a second of imports that most commands do not need
+
+    log = logging.getLogger("autograder.nbgrader")
+    for its in (log, logging.getLogger("tornado.application")):  # the gradebook's logger
+        its.propagate = False
+        its.addHandler(logging.NullHandler())
+    directory = course_directory(root, db_url=db_url, **folders)
+    return NbGraderAPI(directory, config=directory.config, log=log)
+
+
+def first_error(result: Any) -> str:
+    """Return the first error in the log of a result of nbgrader's API."""
+    lines = ((result.get("log") or "") + "\n" + (result.get("error") or "")).splitlines()
+    errors = [line.strip() for line in lines if re.match(r"\s*[\w.]*(Error|Exception|MissingEntry)\b.*:", line)]
+    return (errors or [line.strip() for line in lines if line.strip()] or ["nbgrader reported no reason."])[0]
+
+
+def put_commands_on_path() -> None:
+    """Put the folder of this Python's commands on the PATH: nbgrader calls commands by their bare names."""
+    folder = str(Path(sys.executable).parent)
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    if folder not in folders:
+        os.environ["PATH"] = os.pathsep.join([folder, *folders])
+
+
+def nbgrader_settings(root: Path) -> Config:
+    """Return the course's settings, overridden by those of the folder `root`, if it has its own.
+
+    Raises CourseProblem if the course's own settings cannot be read.
+    """
+    config = _settings_in(folder() / SETTINGS)
+    own = root / SETTINGS
+    if own.is_file() and own != folder() / SETTINGS:
+        try:
+            config.merge(_settings_in(own))
+        except SystemExit as reason:
+            raise CourseProblem(str(reason)) from None
+        except Exception as error:  # it is a program, and may raise anything
+            raise CourseProblem(
+                f"The course's settings {own} cannot be used: {type(error).__name__}: {error}."
+            ) from None
+    return config
+
+
+def _settings_in(file: Path) -> Config:
+    """Read a file by its whole path: if traitlets looks for a name in a folder, it expands `$` in the folder's path."""
+    return PyFileConfigLoader(str(file.absolute()), path=str(file.parent)).load_config()
 
 
 def address_of(file: Path) -> str:
@@ -135,20 +217,20 @@ class Database:
         return text
 
 
-def of(root: Path) -> Database:
+def database_of(root: Path) -> Database:
     """Return the database of the course in this folder. Raises CourseProblem."""
-    return of_directory(course_directory(root))
+    return database_of_directory(course_directory(root))
 
 
-def of_directory(directory: Any) -> Database:
+def database_of_directory(directory: Any) -> Database:
     """Return the database of a course. directory: nbgrader's CourseDirectory.
 
     Raises CourseProblem for an SQLite file outside the course's folder: the next run, `--dry-run` and formgrader would
     not find it. Raises CourseProblem, too, for a URL that is not of SQLite or PostgreSQL.
     """
     root = Path(directory.root)
-    if directory.db_url == address_of(root / FILE):
-        return Database.in_file(root / FILE)
+    if directory.db_url == address_of(root / GRADEBOOK):
+        return Database.in_file(root / GRADEBOOK)
     try:
         url = make_url(directory.db_url)
     except (ArgumentError, ValueError):  # which may quote a part of the password
@@ -157,7 +239,7 @@ def of_directory(directory: Any) -> Database:
     if name == "sqlite":
         raise CourseProblem(
             f"The course's nbgrader_config.py puts the gradebook at {url}; `autograder grade` keeps it in "
-            f"{root / FILE}. Take CourseDirectory.db_url out of that file."
+            f"{root / GRADEBOOK}. Take CourseDirectory.db_url out of that file."
         )
     if name != _POSTGRESQL:
         raise _no_address(f"begins with {name}://")
@@ -166,17 +248,17 @@ def of_directory(directory: Any) -> Database:
     return Database(root, url)
 
 
-def of_program(directory: Any) -> Database:
+def database_of_program(directory: Any) -> Database:
     """Return the database that nbgrader's own programs use, whose settings may put SQLite's file anywhere."""
     url = str(directory.db_url)
     is_file = url.startswith("sqlite:///")
-    return Database(Path(directory.root), make_url(url)) if is_file else of_directory(directory)
+    return Database(Path(directory.root), make_url(url)) if is_file else database_of_directory(directory)
 
 
 def _no_address(what: str) -> CourseProblem:
     return CourseProblem(
         "CourseDirectory.db_url in the course's nbgrader_config.py is not the address of a gradebook: it "
-        f"{what}. Write postgresql://ROLE@HOST/DATABASE, or delete the setting to keep the gradebook in {FILE}."
+        f"{what}. Write postgresql://ROLE@HOST/DATABASE, or delete the setting to keep the gradebook in {GRADEBOOK}."
     )
 
 
@@ -186,7 +268,7 @@ def explained_errors(root: Path) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error, OSError, InvalidEntry) as error:
-        with of(root).explained_errors():
+        with database_of(root).explained_errors():
             raise error
 
 
@@ -231,7 +313,7 @@ def course_lock(root: Path, lock: str = LOCK, command: str = "grade`, `import` o
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise _already_locked(command, f"the course {root} already") from None
-        gradebook = of(root) if lock == LOCK else None
+        gradebook = database_of(root) if lock == LOCK else None
         if gradebook and not gradebook.file:
             engine = gradebook.engine(isolation_level="AUTOCOMMIT", poolclass=NullPool)
             with gradebook.explained_errors():
