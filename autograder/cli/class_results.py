@@ -96,12 +96,12 @@ def _changes_title(unit: str, changes: Sequence[Change]) -> str:
 
 
 def describe_run(preview: Preview) -> str:
-    """Return a sentence with the numbers of submissions that a run would grade and leave alone."""
+    """Return sentences with the numbers of submissions that a run would grade, change otherwise, and leave alone."""
     submitted = [row for row in preview.rows if row.report.status != "not_submitted"]
     graded = sum(row.is_new for row in submitted)
-    counted = sum("points" in row.updates for row in preview.rows)
-    again = f" Points or maximum would change without grading again: {counted}." if counted else ""
-    return f"Would be graded: {graded}. Would be left alone: {len(submitted) - graded}.{again}"
+    counted = sum("points" in row.updates and not row.is_new for row in submitted)
+    again = f" Only points or maximum would change: {counted}." if counted else ""
+    return f"Would be graded: {graded}.{again} Would be left alone: {len(submitted) - graded - counted}."
 
 
 def _exercise(change: Change) -> str:
@@ -114,7 +114,7 @@ def _values(change: Change) -> str:
 
 
 def _notes(row: Row, result: ClassResult) -> list[str]:
-    wrong = [exercise for exercise in row.report.exercises if exercise.status != "passed"]
+    wrong = [exercise for exercise in row.report.exercises if exercise.status != "passed" and exercise.max_score]
     lateness = _lateness(row.student, result) if row.report.notebook else ""
     extension = result.grades.extensions.get(row.student)
     extended = f"Extended by {exactly(extension)}." if extension else ""

@@ -357,9 +357,9 @@ def read(
         return
     outcome = readings.record(root, unit, sheets or ())
     if sheets:
-        print_lines([f"{unit}: {outcome.recorded} answers got points, {outcome.unchanged} had the same points before."])
+        print_lines([f"{unit}: points recorded: {outcome.recorded}; the same points as before: {outcome.unchanged}."])
     print_lines(
-        f"Still without points: {count} answers of {reader or 'no reader'}."
+        f"Answers still without points, {reader or 'without a reader'}: {count}."
         for reader, count in sorted(outcome.missing.items())
     )
     if outcome.recorded:

@@ -93,7 +93,7 @@ def grade(
     ] = False,
     schema: Annotated[bool, schema_option("cli.class_results", "StudentLine", "a line of JSON")] = False,
 ) -> None:
-    """Grade a class: into the gradebook, with a table here and a feedback page for everyone.
+    """Grade a class: into the gradebook, with a table here and a page for each who submitted.
 
     Exit code 1: the run is complete, but something was not graded or recorded. 2: nothing could be done, or the run
     ended early.

@@ -169,8 +169,7 @@ class Entry:
         """Take the scores and comments from a graded notebook by nbgrader's rules; keep those that people gave.
 
         A cell whose hidden tests failed by our fault gets no score, and is left for a person to grade. By nbgrader's
-        rules a person looks again at what a person graded. If the file is the one that was graded, nothing is to be
-        looked at.
+        rules a person has to read again what a person graded, but not if the file is the one that was graded.
         """
         before = self.provenance
         is_same_file = before is not None and before.submission == report.submission != ""

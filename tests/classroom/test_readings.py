@@ -165,7 +165,7 @@ def test_filled_sheets_are_recorded_in_any_order(root, tmp_path, recorded):
         for sheet in order[: 1 + number % 2]:
             read(sheet)
         printed = read(*order)
-        assert printed.splitlines()[1:] == [f"Still without points: 1 answers of {rows[0]['reader']}."]
+        assert printed.splitlines()[1:] == [f"Answers still without points, {rows[0]['reader']}: 1."]
         results.append((points(copy), everything(copy)[0]["grades"]))
     assert all(result == results[0] for result in results)
     assert sorted(str(score) for score, _ in results[0][0].values()).count("1.5") in (3, 4)  # one may be of the group
