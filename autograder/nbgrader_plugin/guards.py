@@ -346,10 +346,22 @@ def _render(theirs: Path) -> Callable[..., str]:
     environment.globals["script_nonce"] = _nonce.get
 
     def render(handler: Any, name: str, **values: Any) -> str:
+        if _is_in_forbidden_frame(handler):
+            handler.set_header("Content-Security-Policy", "frame-ancestors 'self'; default-src 'none'")
+            return environment.get_template("in_a_frame.tpl").render(address=handler.request.full_url())
         _allow_own_scripts(handler)
         return environment.get_template(name).render(**values)
 
     return render
+
+
+def _is_in_forbidden_frame(handler: Any) -> bool:
+    """Return whether JupyterLab's menu opens formgrader on a hub, which lets no page show a person's server in a frame.
+
+    The pages of all persons' servers have one origin, so a student's page could use a frame to change grades.
+    """
+    is_framed = handler.request.headers.get("Sec-Fetch-Dest") == "iframe"
+    return is_framed and "frame-ancestors 'none'" in handler.content_security_policy
 
 
 class _Submissions:

@@ -11,7 +11,7 @@ from tests import REPOSITORY
 
 from .conftest import UNIT, checked_pages, new_context, row
 from .hub import PASSWORD, STUDENTS, TEACHER, commands, started
-from .student_steps import MISTAKE, PASSES, RIGHT, WRONG, answer, fetch, open_feedback, open_notebook, submit
+from .student_steps import MISTAKE, PASSES, RIGHT, WRONG, answer, choose, fetch, open_feedback, open_notebook, submit
 
 SCREEN_READER = "~/.jupyter/lab/user-settings/@jupyterlab/terminal-extension/plugin.jupyterlab-settings"
 """File of a JupyterLab setting with which a terminal's text is in the page, and not only drawn."""
@@ -62,7 +62,12 @@ def test_a_unit_goes_out_and_comes_back_on_a_hub(hub, pages):
         tom_lists_nobodys_work(hub)
     expect(open_feedback(sofie).get_by_role("row", name="right scaled_softmax 4 of 4")).to_be_visible()
     expect(open_feedback(tom).locator("body")).to_contain_text(MISTAKE)
-    teacher.goto(f"formgrader/manage_submissions/{UNIT}")
+    choose(teacher, "Nbgrader", "Formgrader")
+    frame = teacher.frame_locator("iframe").locator("body")
+    expect(frame).to_contain_text("in a browser tab of its own")
+    address = frame.locator("p").last.inner_text()
+    assert address.startswith(f"{hub.address}user/{TEACHER}/formgrader")
+    teacher.goto(f"{address.partition('/formgrader')[0]}/formgrader/manage_submissions/{UNIT}")
     expect(row(teacher, "sofie")).to_contain_text("4 / 39")
     expect(row(teacher, "tom")).to_contain_text("1.09 / 39")
 
