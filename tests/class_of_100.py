@@ -5,21 +5,17 @@ Many submit the same notebook, which is graded once. As a command it makes and g
 
 import random
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-import msgspec
-
 from autograder import catalogue
-from autograder.classroom.batch import GradedSubmission
-from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.course.cells import filled_in
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.nbgrader_course import course_directory
 from autograder.pool.grading_pool import GradingProcess
 
-from .recorded_class import UNIT, RecordedClass, opened_gradebook, put_submission
+from .recorded_class import UNIT, RecordedClass, opened_gradebook, put_submission, set_due
 from .typed import solution_sources
 
 FIRST = ["Ada", "Bo", "Cleo", "Dua", "Eino", "Fay", "Gus", "Hana", "Ivo", "Jun",
@@ -90,20 +86,6 @@ class Put:
     late: set[str]
 
 
-class OncePerNotebook(RecordedClass):
-    """Equal notebooks are marked once, whoever handed them in."""
-
-    def marked(self, submission: Submission, submissions: SubmissionFiles) -> GradedSubmission:
-        """The report on these bytes, under the student's name."""
-        read = submissions.read(submission)
-        content = read.file.content
-        if content not in self.known:
-            self.known[content] = GradedSubmission(submission, content, self.grading_process.grade("", content, UNIT))
-        report = self.known[content].report
-        named = msgspec.structs.replace(report, notebook=f"{submission.student}/{UNIT}/{submission.notebook}")
-        return replace(self.known[content], submission=submission, stamp=read.stamp, report=named)
-
-
 def make(root: Path) -> Put:
     """Fills the folder of a class: roster, settings, due date, and submissions."""
     right = solution_sources(UNIT)
@@ -131,12 +113,8 @@ def make(root: Path) -> Put:
         if {HALVED, HALVED_OTHERWISE} & set(bundle.code.values()):
             put.halved.update(group)
     assert not others
-    with (
-        ClassGradebook(course_directory(root), UNIT),
-        opened_gradebook(root) as opened,
-    ):
-        opened.find_assignment(UNIT).duedate = DUE
-        opened.db.commit()
+    ClassGradebook(course_directory(root), UNIT).close()
+    set_due(root, DUE)
     return put
 
 
@@ -160,7 +138,7 @@ def main() -> int:
     root.mkdir()
     make(root)
     with GradingProcess("cpu") as grading_process:
-        OncePerNotebook(grading_process, {}, []).grade(root)
+        RecordedClass(grading_process).grade(root)
     mark_by_hand(root)
     return 0
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 UNIT = "self_attention"
 collect_ignore = ["own_course"]
 """Its tests are graders, and run by `test_own_course`."""
-SEARCHED_ONLY = ["classroom/test_class_of_200.py"]
 
 # What is imported from release/ leaves nothing there that another test would find.
 sys.dont_write_bytecode = True
@@ -58,8 +57,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Comes before the tests are collected, of which there are more or fewer."""
     sampling.every = config.getoption("--every")
-    if not sampling.every:
-        collect_ignore.extend(SEARCHED_ONLY)
 
 
 OF_ALL_UNITS = (
@@ -99,7 +96,6 @@ DEAREST = (
     "gradebook/test_postgresql",
     "build/test_build",
     "build/test_authoring",
-    "classroom/test_class_of_200",
     "cli/test_commands",
     "classroom/test_new_course",
     "gradebook/test_strange_names",
@@ -166,7 +162,7 @@ def recorded(grading_process: GradingProcess) -> "RecordedClass":
     """A class whose real reports are made once, for the tests of a module."""
     from .recorded_class import RecordedClass  # nbgrader takes seconds to import
 
-    return RecordedClass(grading_process, {}, [])
+    return RecordedClass(grading_process)
 
 
 @pytest.fixture

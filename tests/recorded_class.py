@@ -5,14 +5,16 @@ The pages are made by a real formatter that stays warm: starting one takes longe
 
 import atexit
 import csv
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from nbgrader.api import Gradebook
 from sqlalchemy import text
@@ -27,8 +29,10 @@ from autograder.formatting.client import Formatter
 from autograder.gradebook import nbgrader_course
 from autograder.pool.grading_pool import GradingProcess
 from autograder.pool.requests import Ready
+from autograder.report import Report
 from autograder.reports import pages
 
+from . import REPOSITORY
 from .typed import solved
 
 UNIT = "dot_product_attention"
@@ -57,29 +61,32 @@ def warm_formatter(asked: settings.Settings) -> WarmFormatter:
     return warm
 
 
+_reports: dict[tuple[str, str], Report] = {}
+
+
 @dataclass
 class RecordedClass:
-    """Hands out reports made before, in the place of the grading processes of a batch."""
+    """Hands out real reports, each made once, in the place of the grading processes of a batch."""
 
     grading_process: GradingProcess
-    known: dict[tuple[Submission, str], GradedSubmission]
-    """By the submission and the digest of its file, for a damaged one by what is wrong with it."""
-    asked: list[str]
+    asked: list[str] = field(default_factory=list)
     """Students to be graded in the last run."""
     is_warm: bool = True
     """True if the runs share the formatter that stays warm."""
+    known: dict[tuple[str, str], Report] = field(default_factory=lambda: _reports)
+    """By the digest of a file, for an unreadable one by what is wrong with it, and by the note on it."""
 
     def marked(self, submission: Submission, files: SubmissionFiles) -> GradedSubmission:
-        """The real report on these bytes, made once."""
+        """The real report on these bytes, under the submission's name."""
         read = files.read(submission)
-        key = submission, read.file.digest or str(read.file.content)
+        name = f"{submission.folder}/{UNIT}/{submission.notebook}"
+        key = read.file.digest or str(read.file.content), submission.note
         if key not in self.known:
-            name = f"{submission.folder}/{UNIT}/{submission.notebook}"
-            report = self.grading_process.grade(
+            self.known[key] = self.grading_process.grade(
                 name, read.file.content, UNIT, digest=read.file.digest, note=submission.note
             )
-            self.known[key] = GradedSubmission(submission, read.file.content, report)
-        return replace(self.known[key], submission=submission, stamp=read.stamp)
+        report = msgspec.structs.replace(self.known[key], notebook=os.fsencode(name).decode(errors="replace"))
+        return GradedSubmission(submission, read.file.content, report, read.stamp)
 
     def grade(self, root: Path, *, regrade: bool = False, section: str | None = None, **more: Any) -> ClassResult:
         """Grade a course folder as `autograder grade` does, by default without a search for repairs."""
@@ -148,6 +155,46 @@ def wrong(**answers: str) -> bytes:
 def opened_gradebook(root: Path) -> Gradebook:
     """Open the gradebook of a course folder with nbgrader's own API."""
     return Gradebook(f"sqlite:///{root}/{nbgrader_course.GRADEBOOK}", "attention")
+
+
+def write_settings(root: Path, *lines: str) -> None:
+    """Write a class's settings: those of the repository, and these lines."""
+    ours = (REPOSITORY / "nbgrader_config.py").read_text()
+    (root / "nbgrader_config.py").write_text("\n".join([ours, *lines, ""]))
+
+
+def set_due(root: Path, moment: datetime | None) -> None:
+    """Set the unit's due date, in UTC if it has no time zone."""
+    with opened_gradebook(root) as gradebook:
+        gradebook.update_or_create_assignment(UNIT, duedate=moment)
+
+
+def change_mark(root: Path, student: str, change: str) -> None:
+    """Change a student's record of a grade. change: in SQL."""
+    whose = """submitted_notebook_id = (select n.id from submitted_notebook n join submitted_assignment s
+        on s.id = n.assignment_id where s.student_id = ?)"""
+    with opened_gradebook(root) as gradebook:
+        connection = gradebook.db.connection()
+        assert (
+            connection.exec_driver_sql(f"update autograder_mark set {change} where {whose}", (student,)).rowcount == 1
+        )
+        gradebook.db.commit()
+
+
+def give_points(root: Path, student: str, points: float | None, cell: str = "why_softmax") -> None:
+    """Give points for a cell, as a person does in formgrader."""
+    with opened_gradebook(root) as gradebook:
+        grade = gradebook.find_grade(cell, UNIT, UNIT, student)
+        grade.manual_score = points
+        grade.needs_manual_grade = points is None and grade.auto_score is None
+        gradebook.db.commit()
+
+
+def comment(root: Path, student: str, comment: str, cell: str = "why_softmax") -> None:
+    """Comment on an answer, as a person does in formgrader."""
+    with opened_gradebook(root) as gradebook:
+        gradebook.find_comment(cell, UNIT, UNIT, student).manual_comment = comment
+        gradebook.db.commit()
 
 
 def feedback_page(root: Path, student: str) -> Path:

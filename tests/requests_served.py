@@ -46,15 +46,15 @@ class Requests:
             "Authorization": f"Bearer {self.token}",
             **{name.replace("_", "-"): its for name, its in headers.items()},
         }
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         with contextlib.closing(connection):
             with contextlib.suppress(BrokenPipeError):  # it is answered before it is sent to its end
                 connection.request(method, path, body, {name: its for name, its in asked.items() if its is not None})
             answer = connection.getresponse()
             return answer.status, json.loads(answer.read())
 
-    def put_submission(self, student, content, options=""):
-        """Submit for a student."""
+    def put_submission(self, student, content, options="?wait=120"):
+        """Submit for a student; by default, wait for the outcome as long as a busy machine takes."""
         return self.ask(f"/submissions/{UNIT}/{student}{options}", content)
 
     def during(self, *requests):

@@ -14,7 +14,7 @@ from autograder.serving.released_pages import SHOWN
 from autograder.serving.served_unit import ServedUnit, ServeOptions
 
 from . import REPOSITORY
-from .recorded_class import UNIT, opened_gradebook, warm_formatter
+from .recorded_class import UNIT, warm_formatter
 from .requests_served import Requests
 
 FIRST, SECOND, THIRD = (f"2026-01-0{day} 03:04:05 UTC" for day in (2, 3, 4))
@@ -46,12 +46,6 @@ def attempts(root):
     """Return the attempts in the gradebook: student, digest and time of the submission."""
     with closing(sqlite3.connect(root / "gradebook.db")) as database:
         return sorted(database.execute("select student, submission, handed_in from autograder_attempt"))
-
-
-def set_due(root, moment):
-    """Set the unit's due date, which has a time zone."""
-    with opened_gradebook(root) as gradebook:
-        gradebook.update_or_create_assignment(UNIT, duedate=f"{moment:%Y-%m-%d %H:%M:%S} UTC")
 
 
 def new_course(root):

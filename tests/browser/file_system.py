@@ -14,10 +14,7 @@ def confined(read_only: Mapping[str, Path], writable: Mapping[str, Path]) -> lis
 
     read_only, writable: the path inside, with the file or folder that the tests have for it.
     """
-    there = {
-        **{folder: Path(folder) for folder in dict.fromkeys(("/usr", sys.prefix, sys.base_prefix))},
-        **read_only,
-    }
+    there = {**{folder: Path(folder) for folder in dict.fromkeys(("/usr", sys.prefix, sys.base_prefix))}, **read_only}
     parents = {parent for place in (*there, *writable) for parent in Path(place).parents}
     line = ["bwrap", "--unshare-pid", "--die-with-parent", "--clearenv"]
     for parent in sorted(parents, key=lambda one: len(one.parts)):

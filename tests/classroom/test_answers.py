@@ -17,9 +17,8 @@ from autograder.course.submitted_files import is_one_name
 from autograder.course.units import NOT_IMPLEMENTED, released_cells
 from autograder.output_files import file_name
 from tests import sampling
-from tests.forked_command import autograder_in
-from tests.gradebook.test_deadlines import settings_are
-from tests.recorded_class import UNIT, notebook, put_submission
+from tests.commands import run
+from tests.recorded_class import UNIT, notebook, put_submission, write_settings
 
 SOFTMAX = catalogue.solutions(UNIT)["softmax"].source()
 COPIED = "# Mine.\n" + SOFTMAX.replace("scores", "numbers").replace("    return", "\n    return")
@@ -139,7 +138,7 @@ def root(tmp_path_factory):
     """A class that is not graded: bo is in ada's group, cy copied from ada, and `e'e` submitted the stubs."""
     root = tmp_path_factory.mktemp("class") / "course"
     root.mkdir()
-    settings_are(root)
+    write_settings(root)
     (root / "roster.csv").write_text("id,group,section\nada,g,Mon\nbo,g,Mon\ncy,,Mon\ndi,,Tue\ne'e,,Tue\nflo,,Tue\n")
     put_submission(root, "ada", notebook(softmax=STUBS["softmax"].replace(f"    {NOT_IMPLEMENTED}", body(SOFTMAX))))
     put_submission(root, "cy", notebook(softmax=COPIED))
@@ -163,7 +162,7 @@ def files_in(folder):
 
 
 def answers(root, folder, *options, code=0):
-    return autograder_in(root)("answers", UNIT, "--course", root, "--to", folder, *options, code=code)
+    return run("answers", UNIT, "--course", root, "--to", folder, *options, code=code).output
 
 
 def test_files_are_the_answers_without_released_text(root, tmp_path):

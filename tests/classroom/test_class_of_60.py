@@ -1,6 +1,6 @@
 """A class in which 20 misbehave: everyone has a row and a page, and the marks are what they must be.
 
-The other students are honest: 6 here, and 40 when `misbehaving.class_of_60` measures.
+The other students are honest: 6, and 40 with `pytest --every`.
 """
 
 import os
@@ -9,11 +9,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tests import REPOSITORY, forked_command
+from tests import REPOSITORY, forked_command, sampling
 from tests.misbehaving.class_of_60 import HONEST, UNIT, WHO, make
 from tests.recorded_class import opened_gradebook
 
-BESIDE = HONEST[:6]
+BESIDE = HONEST if sampling.every else HONEST[:6]
 
 SECONDS = 60 * len(WHO) + 120
 

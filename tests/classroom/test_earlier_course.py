@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from tests import REPOSITORY
+from tests import REPOSITORY, forked_command
 
 UNIT = "dot_product_attention"
 COURSE = REPOSITORY / "tests" / "earlier" / "course_of_7f4039c.tar.xz"
@@ -33,10 +33,9 @@ def course(tmp_path_factory):
     return place / "course"
 
 
-def run(*command, expected=0):
-    environment = {**os.environ, "COLUMNS": "200"}
-    done = subprocess.run(["autograder", *map(str, command)], capture_output=True, text=True, env=environment)
-    assert done.returncode == expected, done.stderr
+def run(*command):
+    done = forked_command.autograder(*command, cwd=REPOSITORY, env={**os.environ, "COLUMNS": "200"})
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 

@@ -1,6 +1,5 @@
 """The graded code is the stored and shown code, in `autograder grade` and nbgrader's autograde alike."""
 
-import copy
 import json
 import shutil
 import sqlite3
@@ -19,7 +18,7 @@ from autograder.course.nodes import LONGEST_PAGE, truncate_for_page
 from autograder.course.notebook import MAX_CELLS, MAX_CHARACTERS, joined, parse
 from autograder.gradebook.clean_notebook import clean, without_put_back
 from tests import REPOSITORY, forked_command
-from tests.recorded_class import UNIT, RecordedClass, feedback_page, put_submission
+from tests.recorded_class import UNIT, feedback_page, put_submission, write_settings
 from tests.typed import solution_sources
 
 BIN = Path(sys.executable).parent
@@ -91,16 +90,6 @@ _texts = st.sampled_from(
 @example([*SOLVED, *reversed(SOLVED)])
 @example([("code", name, f"y = 1\n{NAMED[name]['source']}\nz = 2") for name in [*NAMED, *NAMED]])
 def test_nbgraders_autograde_marks_what_grade_marks(cells):
-    content = handed_in(*cells)
-    assert marked_by_nbgrader(content) == marked(content)
-
-
-@given(st.permutations(SOLVED), st.permutations(list(NAMED)), st.integers(0, len(NAMED)))
-def test_names_that_were_changed_about_are_the_same_to_both(cells, names, many):
-    cells = copy.deepcopy(cells)
-    with_names = [one for one in cells if "nbgrader" in one["metadata"]]
-    for one, name in list(zip(with_names, names, strict=True))[:many]:
-        one["metadata"]["nbgrader"]["grade_id"] = name
     content = handed_in(*cells)
     assert marked_by_nbgrader(content) == marked(content)
 
@@ -204,13 +193,13 @@ def test_grade_and_nbgraders_autograde_give_the_same_scores(tmp_path):
     assert {row[0] for row in ours if row[1] == "test_softmax" and row[2] == full} == set(FOUND)
 
 
-def test_lines_added_to_locked_cells_have_a_cell_on_the_page_with_what_they_printed(grading_process, tmp_path):
-    shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
+def test_lines_added_to_locked_cells_have_a_cell_on_the_page_with_what_they_printed(recorded, tmp_path):
+    write_settings(tmp_path)
     edited = [("code", name, f"print('from {name}')\n{NAMED[name]['source']}") for name in ("setup", "test_softmax")]
     put_submission(
         tmp_path, "ada", handed_in(*but(setup=edited[:1], test_softmax=edited[1:]), ("code", "", "print('last')"))
     )
-    RecordedClass(grading_process, {}, []).grade(tmp_path)
+    recorded.grade(tmp_path)
     notebook = nbformat.read(tmp_path / "autograded" / "ada" / UNIT / f"{UNIT}.ipynb", as_version=4)
     printed = {
         cell.source: [output.text.strip() for output in cell.outputs if output.output_type == "stream"]
@@ -224,13 +213,13 @@ def test_lines_added_to_locked_cells_have_a_cell_on_the_page_with_what_they_prin
     }
 
 
-def test_the_kits_note_has_a_box_and_a_students_copy_of_it_has_none(grading_process, tmp_path):
-    shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
+def test_the_kits_note_has_a_box_and_a_students_copy_of_it_has_none(recorded, tmp_path):
+    write_settings(tmp_path)
     note = "> **One of our graders failed, which is our fault and not yours.** Full marks."
     copied = {**cell("markdown", "", note), "id": "autograder-note"}
     put_submission(tmp_path, "ada", handed_in(copied, *SOLVED, ("code", "", "1 / 0")))
     put_submission(tmp_path, "eve", handed_in(copied, *SOLVED))
-    RecordedClass(grading_process, {}, []).grade(tmp_path)
+    recorded.grade(tmp_path)
     boxes = {}
     for student in ("ada", "eve"):
         page = BeautifulSoup(feedback_page(tmp_path, student).read_text(), "html.parser")

@@ -16,9 +16,20 @@ from autograder.gradebook.lateness import Extensions
 from autograder.gradebook.roster import read
 from autograder.lms.grade_tables import for_spreadsheet, graded_class
 from autograder.report import Report, joined
-from tests import forked_command
-from tests.gradebook.test_deadlines import DUE, FULL, RIGHT, WRONG, OfEachFile, applied, due_is, settings_are, standings
-from tests.recorded_class import UNIT, RecordedClass, everything, feedback_page, notebook, put_submission, write_roster
+from tests import sampling
+from tests.commands import refusal, run
+from tests.gradebook.test_deadlines import DUE, FULL, RIGHT, WRONG, applied, standings
+from tests.recorded_class import (
+    UNIT,
+    RecordedClass,
+    everything,
+    feedback_page,
+    notebook,
+    put_submission,
+    set_due,
+    write_roster,
+    write_settings,
+)
 from tests.served_unit import FIRST, SECOND, THIRD, Serving, released
 from tests.served_unit import submit as submit_to_exchange
 
@@ -33,7 +44,7 @@ ANSWERS = {RIGHT: FULL, WRONG: FULL - 4, notebook(context_vector="pass"): FULL -
 """Files with their scores."""
 
 
-class WithNotes(OfEachFile):
+class WithNotes(RecordedClass):
     """Marks each file once, and adds the note to the message, as `test_the_note_is_in_the_report` sees it done."""
 
     def marked(self, submission, submissions):
@@ -44,7 +55,7 @@ class WithNotes(OfEachFile):
 
 @pytest.fixture(scope="module")
 def recorded(grading_process):
-    return WithNotes(grading_process, {}, [])
+    return WithNotes(grading_process)
 
 
 @pytest.fixture(scope="module")
@@ -52,18 +63,12 @@ def once(recorded, tmp_path_factory):
     """A course with a due date, and a penalty of a tenth a day."""
     root = tmp_path_factory.mktemp("once") / "course"
     root.mkdir()
-    settings_are(root)
+    write_settings(root)
     (root / "autograder.toml").write_text('[late_penalty]\nrule = "linear"\npercent_a_day = 10\n')
     write_roster(root, "group", dict.fromkeys(STUDENTS, ""))
     recorded.grade(root)
-    due_is(root, DUE)
+    set_due(root, DUE)
     return root
-
-
-@pytest.fixture
-def root(once, tmp_path):
-    shutil.copytree(once, tmp_path / "course")
-    return tmp_path / "course"
 
 
 def submit(root, student, answer, delay):
@@ -120,10 +125,9 @@ ALL_IN_ONE = dict.fromkeys(STUDENTS, "g")
         st.tuples(GROUPS, st.fixed_dictionaries(dict.fromkeys(STUDENTS, SUBMITTED)), EXTENSIONS), min_size=1, max_size=2
     )
 )
-@settings(max_examples=5)
+@settings(max_examples=5 if sampling.every else 3)
 def test_all_places_agree_with_the_model(once, recorded, tmp_path_factory, rounds):
-    root = tmp_path_factory.mktemp("class") / "course"
-    shutil.copytree(once, root)
+    root = shutil.copytree(once, tmp_path_factory.mktemp("class") / "course")
     submitted = dict.fromkeys(STUDENTS, (None, None))
     for groups, new, extensions in rounds:
         write_roster(root, "group", groups)
@@ -181,7 +185,7 @@ def test_the_note_is_in_the_report(root, recorded, grading_process):
     submit(root, "bo", WRONG, -HOUR)
     submit(root, "cy", DAMAGED, -2 * HOUR)
     pages = []
-    for each in (recorded, RecordedClass(grading_process, {}, [])):
+    for each in (recorded, RecordedClass(grading_process)):
         each.grade(root, regrade=True)
         pages.append([feedback_page(root, student).read_text() for student in STUDENTS])
     assert pages[0] == pages[1]
@@ -197,14 +201,13 @@ def test_members_of_other_sections_count(root, recorded):
 
 def test_extend_takes_a_group(root):
     write_roster(root, "group", {"ada": "g", "bo": "", "cy": "g", "di": "Team 2"})
-    command = "autograder", "extend", UNIT, "--course", root
-    done = forked_command.run(*command, "di", "--group", "g", "--by", "2d", cwd=root)
-    assert done.returncode == 0, done.stderr
+    command = "extend", UNIT, "--course", root
+    run(*command, "di", "--group", "g", "--by", "2d")
     assert set(Extensions(root, UNIT).given) == {"ada", "cy", "di"}
-    assert forked_command.run(*command, "--group", "g", "--remove", cwd=root).returncode == 0
+    run(*command, "--group", "g", "--remove")
     assert set(Extensions(root, UNIT).given) == {"di"}
-    done = forked_command.run(*command, "--group", "h", "--by", "2d", cwd=root)
-    assert (done.returncode, done.stderr) == (2, "No student on the roster has `h` in the column `group`.\n")
+    said = refusal(*command, "--group", "h", "--by", "2d")
+    assert said == "No student on the roster has `h` in the column `group`."
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 
 from autograder import course
 from autograder.classroom.readings import QUESTIONS, share_out
-from tests.forked_command import autograder_in
-from tests.gradebook.test_deadlines import OfEachFile, settings_are
+from tests.commands import refusal, run
 from tests.recorded_class import (
     UNIT,
     everything,
     feedback_page,
+    give_points,
     notebook,
     opened_gradebook,
     put_submission,
     write_roster,
+    write_settings,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning")
@@ -61,16 +62,11 @@ def test_an_answer_stays_at_its_reader(answers, readers, new, present):
 
 
 @pytest.fixture(scope="module")
-def recorded(grading_process):
-    return OfEachFile(grading_process, {}, [])
-
-
-@pytest.fixture(scope="module")
 def once(recorded, tmp_path_factory):
     """A graded class: bo is in ada's group, and flo left the question blank."""
     root = tmp_path_factory.mktemp("once") / "course"
     root.mkdir()
-    settings_are(root)
+    write_settings(root)
     write_roster(root, "group", STUDENTS)
     for student in SUBMITTED:
         put_submission(root, student, notebook(why_softmax=f"=Weights of {student.upper()[::-1]},\nand more."))
@@ -85,9 +81,10 @@ def released_text():
     return next(cell.text for cell in released_cells(UNIT) if cell.grade_id == QUESTION)
 
 
-def read_in(root):
-    """Return a function that runs `autograder read` in a course."""
-    return lambda *arguments, code=0: autograder_in(root)("read", UNIT, "--course", root, *arguments, code=code)
+def read(root, *arguments, code=0):
+    """Run `autograder read` in a course; return what it prints, or its message if it ends with another code than 0."""
+    done = run("read", UNIT, "--course", root, *arguments, code=code, cwd=root)
+    return done.stderr if code else done.stdout
 
 
 def sheet_rows(folder):
@@ -96,7 +93,7 @@ def sheet_rows(folder):
 
 
 def share(root, to="sheets", readers="anna,ben", *options):
-    read_in(root)("--readers", readers, "--to", to, *options)
+    read(root, "--readers", readers, "--to", to, *options)
     return sheet_rows(root / to)
 
 
@@ -137,7 +134,7 @@ def test_sheets_have_each_answer_once_and_no_name_if_names_are_hidden(root):
 def test_a_folder_with_files_is_refused(root):
     share(root)
     before = everything(root)
-    message = read_in(root)("--readers", "anna", "--to", "sheets", code=2)
+    message = read(root, "--readers", "anna", "--to", "sheets", code=2)
     assert "sheets is not an empty folder." in message
     assert everything(root) == before
 
@@ -161,10 +158,9 @@ def test_filled_sheets_are_recorded_in_any_order(root, tmp_path, recorded):
     results = []
     for number, order in enumerate(permutations(sheets)):
         copy = shutil.copytree(root, tmp_path / str(number))
-        read = read_in(copy)
         for sheet in order[: 1 + number % 2]:
-            read(sheet)
-        printed = read(*order)
+            read(copy, sheet)
+        printed = read(copy, *order)
         assert printed.splitlines()[1:] == [f"Answers still without points, {rows[0]['reader']}: 1."]
         results.append((points(copy), everything(copy)[0]["grades"]))
     assert all(result == results[0] for result in results)
@@ -177,30 +173,27 @@ def test_filled_sheets_are_recorded_in_any_order(root, tmp_path, recorded):
 
 
 def test_nothing_is_replaced_silently(root):
-    read = read_in(root)
     first, second, third, fourth = share(root)
     for row in (first, second, third):
         row["points"] = "1"
     other = {**first, "reader": "cleo", "points": "2"}
-    message = read(fill(root, [first, second]), fill(root, [other], "other.csv"), code=1)
+    message = read(root, fill(root, [first, second]), fill(root, [other], "other.csv"), code=1)
     assert "marked twice and differently: " in message
     assert f"{first['reader']} gives 1 and cleo gives 2" in message or "cleo gives 2 and" in message
     before = points(root)
     assert [score for score, _ in before.values()].count(None) >= 4  # only that of `second` is recorded
-    read(fill(root, [first]))
-    message = read("other.csv", code=1)
+    read(root, fill(root, [first]))
+    message = read(root, "other.csv", code=1)
     assert f"points from {first['reader']}, which stay; cleo gives 2." in message
     assert points(root)[first["student"].partition(",")[0]][0] == 1
-    read(fill(root, [{**first, "points": "3", "comment": "Right."}]))  # the reader's own correction
+    read(root, fill(root, [{**first, "points": "3", "comment": "Right."}]))  # the reader's own correction
     assert points(root)[first["student"].partition(",")[0]] == (3, "Right.")
     student = third["student"].partition(",")[0]
-    with opened_gradebook(root) as gradebook:
-        gradebook.find_grade(QUESTION, UNIT, UNIT, student).manual_score = 2.5
-        gradebook.db.commit()
-    message = read(fill(root, [third]), code=1)
+    give_points(root, student, 2.5)
+    message = read(root, fill(root, [third]), code=1)
     assert "has 2.5 points from a person in formgrader, which stay" in message
     assert points(root)[student][0] == 2.5
-    assert fourth["reader"] in read()
+    assert fourth["reader"] in read(root)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +211,7 @@ def test_nothing_is_replaced_silently(root):
 def test_a_row_that_is_not_recorded(root, change, message):
     row, *_ = share(root)
     before = points(root)
-    assert message in read_in(root)(fill(root, [{**row, "points": "1", **change}]), code=1)
+    assert message in read(root, fill(root, [{**row, "points": "1", **change}]), code=1)
     assert points(root) == before
 
 
@@ -226,7 +219,7 @@ def test_points_for_an_answer_that_has_changed_are_not_recorded(root, recorded):
     row = next(row for row in share(root) if row["student"] == "cy")
     put_submission(root, "cy", notebook(why_softmax="Another."))
     recorded.grade(root)
-    message = read_in(root)(fill(root, [{**row, "points": "1"}]), code=1)
+    message = read(root, fill(root, [{**row, "points": "1"}]), code=1)
     assert "has changed the answer since the sheet was written" in message
     assert points(root)["cy"][0] is None
 
@@ -246,5 +239,5 @@ def test_points_for_an_answer_that_has_changed_are_not_recorded(root, recorded):
 )
 def test_a_request_that_changes_nothing(root, arguments, message):
     before = everything(root)
-    assert message in read_in(root)(*arguments, code=2)
+    assert message in refusal("read", UNIT, "--course", root, *arguments, cwd=root)
     assert everything(root)[0] == before[0]

@@ -3,8 +3,6 @@
 import io
 import os
 import shutil
-from dataclasses import replace
-from datetime import datetime, timedelta
 from hashlib import sha256
 
 import msgspec
@@ -18,8 +16,11 @@ from autograder.gradebook.reweights import Reweighting
 from tests.recorded_class import (
     NOT_GRADED_TOO,
     UNIT,
+    change_mark,
+    comment,
     everything,
     feedback_page,
+    give_points,
     notebook,
     opened_gradebook,
     put_submission,
@@ -70,34 +71,12 @@ def change_the_score(root, student):
         opened.db.commit()
 
 
-def told_of_the_mark(change):
-    """Return a change of this student's record of a grade."""
-    whose = """submitted_notebook_id = (select n.id from submitted_notebook n join submitted_assignment s
-        on s.id = n.assignment_id where s.student_id = ?)"""
-
-    def tell(root, student):
-        with opened_gradebook(root) as opened:
-            done = opened.db.connection().exec_driver_sql(
-                f"update autograder_mark set {change} where {whose}", (student,)
-            )
-            assert done.rowcount == 1
-            opened.db.commit()
-
-    return tell
-
-
 def damage_the_notebook(content):
     def damage(root, student):
-        comment(root, student)
+        comment(root, student, "Look at the exponentials.")
         notebook_of(root, student).write_text(content)
 
     return damage
-
-
-def comment(root, student):
-    with opened_gradebook(root) as opened:
-        opened.find_comment("softmax", UNIT, UNIT, student).manual_comment = "Look at the exponentials."
-        opened.db.commit()
 
 
 CHANGES = {
@@ -110,9 +89,9 @@ CHANGES = {
     "an-empty-notebook": damage_the_notebook(""),
     "a-damaged-notebook": damage_the_notebook('{"cells": [1], "metadata": {}}'),
     "a-nested-notebook": damage_the_notebook("[" * 100_000),
-    "another-kit": told_of_the_mark("kit = 'another'"),
-    "another-torch": told_of_the_mark("torch = '1.0'"),
-    "no-isolation": told_of_the_mark("isolation = 'none'"),
+    "another-kit": lambda root, student: change_mark(root, student, "kit = 'another'"),
+    "another-torch": lambda root, student: change_mark(root, student, "torch = '1.0'"),
+    "no-isolation": lambda root, student: change_mark(root, student, "isolation = 'none'"),
 }
 
 
@@ -132,7 +111,7 @@ def test_changed_submissions_and_records_are_graded_again(recorded, tmp_path):
 
 
 def test_a_persons_comment_reaches_the_page_without_grading_again(root, recorded):
-    comment(root, "bo")
+    comment(root, "bo", "Look at the exponentials.")
     recorded.grade(root)
     assert recorded.asked == []
     assert "Look at the exponentials." in feedback_page(root, "bo").read_text()
@@ -153,15 +132,13 @@ def test_the_gradebook_records_the_conditions_of_a_grade(root, recorded):
 def test_a_grader_error_is_no_zero_and_is_graded_again(root, recorded):
     """A failing hidden test is no failing student: no score, and a person has to look."""
     put_submission(root, "bo", notebook(why_softmax="Changed."))
-    bo = next(found for found in recorded.known.values() if found.submission.student == "bo")
-    key = bo.submission, sha256(notebook(why_softmax="Changed.")).hexdigest()
+    report = recorded.grading_process.grade("bo.ipynb", notebook(why_softmax="Changed."), UNIT)
     exercises = [
         msgspec.structs.replace(e, status="grader_error", score=0.0) if e.name == "softmax" else e
-        for e in bo.report.exercises
+        for e in report.exercises
     ]
-    recorded.known[key] = replace(
-        bo, content=notebook(), report=msgspec.structs.replace(bo.report, status="grader_error", exercises=exercises)
-    )
+    key = sha256(notebook(why_softmax="Changed.")).hexdigest(), ""
+    recorded.known[key] = msgspec.structs.replace(report, status="grader_error", exercises=exercises)
     recorded.grade(root)
     del recorded.known[key]
     with opened_gradebook(root) as opened:
@@ -248,31 +225,12 @@ def test_an_entry_that_the_gradebook_refuses_affects_only_its_student(root, reco
     assert problems == {"bo": "", "cy": ""}
 
 
-def test_late_students_are_reported(root, recorded):
-    with opened_gradebook(root) as opened:
-        opened.find_assignment(UNIT).duedate = datetime(2026, 1, 1, 17)
-        opened.db.commit()
-    result = recorded.grade(root)
-    assert recorded.asked == []
-    assert {student: mark.late for student, mark in result.grades.grades.items() if mark.late} == {
-        "ada": timedelta(hours=10, minutes=4, seconds=5)
-    }
-    console = Console(record=True, width=120, file=io.StringIO())
-    console.print(class_table(course.unit(UNIT, root), result))
-    said = console.export_text()
-    assert "Late by 11 hours." in said
-    assert "3 students, 21 points, 3 by hand" in said
-
-
 def test_answers_that_wait_for_a_person_are_counted(root, recorded):
     assert recorded.grade(root).grades.waiting == 0
     for student in ("ada", "bo"):
         put_submission(root, student, notebook(why_softmax="Because."))
     assert recorded.grade(root).grades.waiting == 2
-    with opened_gradebook(root) as opened:
-        question = opened.find_grade("why_softmax", UNIT, UNIT, "ada")
-        question.manual_score, question.needs_manual_grade = 1.5, False
-        opened.db.commit()
+    give_points(root, "ada", 1.5)
     assert recorded.grade(root).grades.waiting == 1
 
 
@@ -305,3 +263,14 @@ def test_a_notebook_that_came_beside_one_that_is_left_alone_is_named(root, recor
     console = Console(record=True, width=160, file=io.StringIO())
     console.print(class_table(course.unit(UNIT, root), result))
     assert f"{NOT_GRADED_TOO}`{UNIT} (1).ipynb`." in console.export_text()
+
+
+def test_new_points_reach_a_gradebook_that_has_grades(root, recorded):
+    """An instructor who changes points and grades again gets the new points in the gradebook, not a mixture."""
+    with opened_gradebook(root) as opened:
+        opened.find_grade_cell("test_softmax", UNIT, UNIT).max_score = 40.0  # as an earlier build had it
+        opened.db.commit()
+    recorded.grade(root)
+    with opened_gradebook(root) as opened:
+        grade = opened.find_grade("test_softmax", UNIT, UNIT, "ada")
+        assert (grade.auto_score, grade.max_score) == (4.0, 4.0)

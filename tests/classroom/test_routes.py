@@ -15,17 +15,16 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 from sqlalchemy import text
-from typer.testing import CliRunner
 
 from autograder import catalogue
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
-from autograder.cli import app
 from autograder.course import settings
 from autograder.course.cells import filled_in
 from autograder.gradebook import nbgrader_course
 from autograder.gradebook.class_gradebook import ClassGradebook
 from autograder.gradebook.nbgrader_course import course_directory, nbgrader_api
+from tests.commands import run
 from tests.postgresql_server import Server
 from tests.recorded_class import UNIT, RecordedClass, everything, put_submission
 from tests.served_unit import serve
@@ -59,11 +58,7 @@ def on_a_server(server: Server) -> str:
 
 
 USUAL = Route(lambda root, recorded: recorded.grade(root))
-ROUTES = {
-    "two markers": Route(by_two_markers),
-    "PostgreSQL": Route(USUAL.mark, on_a_server),
-    "serve": Route(serve),
-}
+ROUTES = {"two markers": Route(by_two_markers), "PostgreSQL": Route(USUAL.mark, on_a_server), "serve": Route(serve)}
 
 
 def hand_in_the_class(root: Path) -> None:
@@ -123,9 +118,7 @@ def outcome(root: Path) -> Outcome:
 
 
 def told(root: Path, *command: str) -> str:
-    result = CliRunner().invoke(app(), [*command, "--course", str(root)])
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return run(*command, "--course", root).stdout
 
 
 def seen(root: Path) -> list:

@@ -11,9 +11,10 @@ from autograder.gradebook import roster
 from autograder.gradebook.roster import BadRoster
 from autograder.lms.grade_tables import for_canvas, for_spreadsheet, graded_class
 from autograder.reports import class_report
-from tests import forked_command
-from tests.gradebook.test_deadlines import RIGHT, WRONG, OfEachFile, settings_are
-from tests.recorded_class import UNIT, everything, put_submission, write_roster
+from tests import sampling
+from tests.commands import refusal, run
+from tests.gradebook.test_deadlines import RIGHT, WRONG
+from tests.recorded_class import UNIT, everything, put_submission, write_roster, write_settings
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
@@ -24,16 +25,11 @@ STUDENTS = (*ANSWERS, "nobody")
 
 
 @pytest.fixture(scope="module")
-def recorded(grading_process):
-    return OfEachFile(grading_process, {}, [])
-
-
-@pytest.fixture(scope="module")
 def ungraded(recorded, tmp_path_factory):
     """A course whose gradebook has no student yet; `stranger` submitted, and is on no roster."""
     root = tmp_path_factory.mktemp("ungraded") / "course"
     root.mkdir()
-    settings_are(root)
+    write_settings(root)
     write_roster(root, "section", dict.fromkeys(STUDENTS, "A"))
     for student, answer in {**ANSWERS, "stranger": RIGHT}.items():
         put_submission(root, student, answer)
@@ -41,19 +37,12 @@ def ungraded(recorded, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def graded(ungraded, recorded, tmp_path_factory):
+def once(ungraded, recorded, tmp_path_factory):
     """The class, graded: s0 and nobody are in the section Mon, s1 in Tue 2/4."""
-    root = tmp_path_factory.mktemp("graded") / "course"
-    shutil.copytree(ungraded, root)
+    root = shutil.copytree(ungraded, tmp_path_factory.mktemp("once") / "course")
     write_roster(root, "section", {"s0": "Mon", "s1": "Tue 2/4", "s2": "", "nobody": "Mon"})
     recorded.grade(root)
     return root
-
-
-@pytest.fixture
-def root(graded, tmp_path):
-    shutil.copytree(graded, tmp_path / "course")
-    return tmp_path / "course"
 
 
 def folders(root, students):
@@ -68,10 +57,9 @@ def in_table(marks):
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(STUDENTS, st.sampled_from(["", "A", "B", "Ä, 2"]))))
-@settings(max_examples=6)
+@settings(max_examples=6 if sampling.every else 3)
 def test_grading_each_section_is_grading_the_class(ungraded, recorded, tmp_path_factory, sections):
-    root = tmp_path_factory.mktemp("each") / "course"
-    shutil.copytree(ungraded, root)
+    root = shutil.copytree(ungraded, tmp_path_factory.mktemp("each") / "course")
     write_roster(root, "section", sections)
     members = defaultdict(list)
     for student, section in sections.items():
@@ -121,27 +109,24 @@ def test_a_mistyped_section_is_refused_with_the_sections_that_exist(root, comman
     name, *options = command.split()
     (root / "marks.csv").write_text("kept")
     before = everything(root)
-    done = forked_command.run("autograder", name, UNIT, *options, "--section", section, "--course", root, cwd=root)
-    assert (done.returncode, done.stdout) == (2, "")
-    said = " ".join(done.stderr.split())
+    said = refusal(name, UNIT, *options, "--section", section, "--course", root, cwd=root)
     assert f"The roster has no section `{section}`. Its sections are: Mon, Tue 2/4." in said
     assert everything(root) == before
 
 
 def test_the_commands_take_a_section(root):
-    def run(name, *options):
-        done = forked_command.run("autograder", name, UNIT, *options, "--course", root, cwd=root)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    def printed_by(name, *options):
+        return run(name, UNIT, *options, "--course", root).stdout
 
-    printed = run("grade", "--section", "Mon")
+    printed = printed_by("grade", "--section", "Mon")
     assert printed.startswith(f"{UNIT}, section Mon: 2 students")
     assert f"autograder report {UNIT} --section Mon --course" in printed
     assert [line.split()[0] for line in printed.splitlines()[1:3]] == ["s0", "nobody"]
-    assert [line.split(",")[0] for line in run("export", "--section", "Tue 2/4").splitlines()] == ["student_id", "s1"]
-    run("report")
+    exported = printed_by("export", "--section", "Tue 2/4").splitlines()
+    assert [line.split(",")[0] for line in exported] == ["student_id", "s1"]
+    printed_by("report")
     of_class = (root / "reports" / UNIT / "report.html").read_text()
-    run("report", "--section", "Tue 2/4")
+    printed_by("report", "--section", "Tue 2/4")
     page = (root / "reports" / UNIT / "section_Tue 2%2F4" / "report.html").read_text()
     assert "Class report, section Tue 2/4" in page
     assert (root / "reports" / UNIT / "report.html").read_text() == of_class
@@ -149,11 +134,9 @@ def test_the_commands_take_a_section(root):
 
 
 def test_a_report_on_a_section_without_marks_is_refused(root):
-    roster_of_one = {"new": "Wed", "s0": "Mon"}
-    write_roster(root, "section", roster_of_one)
-    done = forked_command.run("autograder", "report", UNIT, "--section", "Wed", "--course", root, cwd=root)
-    assert done.returncode == 2
-    assert f"Nothing of {UNIT} is graded yet in the section Wed." in " ".join(done.stderr.split())
+    write_roster(root, "section", {"new": "Wed", "s0": "Mon"})
+    said = refusal("report", UNIT, "--section", "Wed", "--course", root)
+    assert f"Nothing of {UNIT} is graded yet in the section Wed." in said
 
 
 CANVAS = "Student,ID,SIS Login ID,Section\n"

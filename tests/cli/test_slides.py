@@ -6,30 +6,23 @@ import re
 
 import nbformat
 import pytest
-from typer.testing import CliRunner
 
 from autograder import course
-from autograder.cli import app
 from autograder.cli.slides import compose, split_paragraphs
 from autograder.student_check.unit_data import LESSON
 from tests import REPOSITORY, released_data
 from tests.browser.chromium import chromium
+from tests.commands import run
 
 UNIT = "dot_product_attention"
 SOLUTIONS = REPOSITORY / "solutions" / f"{UNIT}.py"
-
-
-def slides(*arguments):
-    return CliRunner().invoke(app(), ["slides", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """The file, of the real notebook."""
     place = tmp_path_factory.mktemp("slides") / "shown" / "unit.html"
-    result = slides(UNIT, "--output", place)
-    assert result.exit_code == 0, result.output
-    assert str(place) in result.output
+    assert str(place) in run("slides", UNIT, "--output", place).output
     return place
 
 
@@ -174,21 +167,20 @@ def test_text_is_cut_at_empty_lines_but_for_those_in_formulas_and_code():
 def own_class(tmp_path):
     """A class's folder with a unit of three cells; makes the slides of what they are."""
 
-    def make(*codes, unit="small"):
-        folder = tmp_path / "source" / unit
-        folder.mkdir(parents=True, exist_ok=True)
+    def make(*codes, code=0):
+        folder = tmp_path / "source" / "small"
+        folder.mkdir(parents=True)
         markdown = nbformat.v4.new_markdown_cell("# A <b>title</b>\n\nText.")
         written = nbformat.v4.new_notebook(cells=[markdown, *map(nbformat.v4.new_code_cell, codes)])
-        nbformat.write(written, folder / f"{unit}.ipynb")
-        return slides(unit, "--course", tmp_path)
+        nbformat.write(written, folder / "small.ipynb")
+        return " ".join(run("slides", "small", "--course", tmp_path, code=code).output.split())
 
     return tmp_path, make
 
 
 def test_the_notebook_is_the_classes_own_and_its_folder_stays_as_it_is(own_class):
     root, make = own_class
-    result = make("open('left', 'w').write('behind')\nprint('<script>alert(1)</script>')")
-    assert result.exit_code == 0, result.output
+    make("open('left', 'w').write('behind')\nprint('<script>alert(1)</script>')")
     text = (root / "slides" / "small.html").read_text()
     assert "&lt;script&gt;alert(1)" in text
     assert "A &lt;b&gt;title" in text
@@ -204,23 +196,13 @@ def test_the_notebook_is_the_classes_own_and_its_folder_stays_as_it_is(own_class
 )
 def test_a_notebook_that_does_not_run_is_said_in_a_sentence(own_class, code, said):
     root, make = own_class
-    result = make("x = 1", code)
-    assert result.exit_code == 2
-    assert "Cell 2 " in result.output
-    assert said in " ".join(result.output.split())
+    message = make("x = 1", code, code=2)
+    assert "Cell 2 " in message
+    assert said in message
     assert not (root / "slides").exists()
 
 
 def test_what_cannot_be_written_is_said_in_a_sentence(own_class):
     root, make = own_class
     (root / "slides").write_text("a file")
-    result = make("x = 1")
-    assert result.exit_code == 2
-    assert "cannot be written: Not a directory. Give another name." in result.output
-
-
-def test_bad_input_is_said_in_a_sentence(tmp_path):
-    assert "There is no unit `nothing`" in slides("nothing").output
-    (tmp_path / "file").write_text("")
-    result = slides("small", "--course", tmp_path / "absent")
-    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+    assert "cannot be written: Not a directory. Give another name." in make("x = 1", code=2)

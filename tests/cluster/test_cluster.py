@@ -286,10 +286,7 @@ EXERCISE = {
     "given for what is missing": {"status": "missing"},
     "passed, with a failed test": {"status": "passed"},
 }
-GRADER = {
-    "by a grader that does not pay": {"outcome": "withheld"},
-    "by a grader that only tells": {"max_points": 0.0},
-}
+GRADER = {"by a grader that does not pay": {"outcome": "withheld"}, "by a grader that only tells": {"max_points": 0.0}}
 WHOLE = {
     "another submission": {"submission": "other"},
     "another name": {"notebook": "1"},

@@ -45,7 +45,7 @@ def folder(request, tmp_path_factory, grading_process):
     with zipfile.ZipFile(packed, "w") as file:
         file.writestr(f"Ada O_501_assignsubmission_file_/{UNIT}.ipynb", solved(UNIT))
     run("import", UNIT, packed, "--course", place)
-    result = RecordedClass(grading_process, {}, []).grade(place)
+    result = RecordedClass(grading_process).grade(place)
     full = course.unit(UNIT).max_score
     assert [(row.student, row.report.score, row.problem) for row in result.rows] == [("ada", full, "")]
     return place

@@ -18,7 +18,7 @@ from autograder.formatting.rendering import markdown2html
 from autograder.gradebook.clean_notebook import take_out
 from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY, forked_command
-from tests.recorded_class import UNIT, RecordedClass, everything, feedback_page, opened_gradebook, put_submission
+from tests.recorded_class import UNIT, everything, feedback_page, give_points, put_submission, write_settings
 from tests.typed import solved
 
 QUESTION = "why_softmax"
@@ -196,13 +196,13 @@ CLASS = {
 
 
 @pytest.fixture(scope="module")
-def graded(grading_process, tmp_path_factory):
+def graded(recorded, tmp_path_factory):
     """The folder of a class with pictures in its answers, graded."""
     root = tmp_path_factory.mktemp("pictures")
-    shutil.copy(REPOSITORY / "nbgrader_config.py", root)
+    write_settings(root)
     for student, answer in CLASS.items():
         put_submission(root, student, solved(UNIT, **{QUESTION: answer}))
-    result = RecordedClass(grading_process, {}, []).grade(root)
+    result = recorded.grade(root)
     assert [row.problem for row in result.rows] == [""] * len(CLASS)
     assert result.grades.waiting == 4
     return root
@@ -258,12 +258,10 @@ def test_a_blank_answer_is_called_blank(graded):
     assert last_row(graded, "ada") == ["✎ not graded yet", QUESTION, "– of 3"]
 
 
-def test_a_person_who_grades_a_blank_answer_has_graded_it(graded, grading_process, tmp_path):
+def test_a_person_who_grades_a_blank_answer_has_graded_it(graded, recorded, tmp_path):
     root = Path(shutil.copytree(graded, tmp_path / "course"))
-    with opened_gradebook(root) as gradebook:
-        gradebook.find_grade(QUESTION, UNIT, UNIT, "bob").manual_score = 0.5
-        gradebook.db.commit()
-    RecordedClass(grading_process, {}, []).grade(root)
+    give_points(root, "bob", 0.5)
+    recorded.grade(root)
     assert last_row(root, "bob") == ["✎ graded by a person", QUESTION, "0.5 of 3"]
 
 

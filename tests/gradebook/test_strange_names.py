@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import unicodedata
 from datetime import datetime
 from pathlib import Path
@@ -15,22 +14,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autograder import course
-from autograder.classroom.assignment import NothingToGrade, assignment
+from autograder.classroom.assignment import assignment
 from autograder.classroom.submissions import SubmissionFiles
 from autograder.cli.console import printable
 from autograder.course.submitted_files import can_be_id
 from autograder.gradebook import roster
 from autograder.gradebook.class_gradebook import ClassGradebook
-from autograder.gradebook.grades import text
 from autograder.gradebook.nbgrader_course import course_directory, nbgrader_api
 from autograder.gradebook.roster import BadRoster
 from autograder.gradebook.time_stamp import time_in
 from autograder.reports.exports import json_line
 from tests import RELEASE, REPOSITORY, SOURCE, forked_command
-from tests.recorded_class import RecordedClass, opened_gradebook
+from tests.recorded_class import opened_gradebook
 
 UNIT = "dot_product_attention"
-BIN = Path(sys.executable).parent
 SCRIPT = "<img src=x onerror=alert(1)>"
 
 
@@ -47,19 +44,16 @@ MAY_NOT_BE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MAY_BE, ids=ascii)
-def test_letters_and_digits_of_any_script_may_be_an_id(name):
-    assert can_be_id(name)
-
-
-@pytest.mark.parametrize("name", MAY_NOT_BE, ids=ascii)
-def test_nothing_else_may_be_an_id(name, tmp_path):
-    assert not can_be_id(name)
-    if name.isprintable() and name.strip() and '"' not in name:
-        (tmp_path / "roster.csv").write_text(f'id\nada\n"{name}"\n')
-        with pytest.raises(BadRoster, match="An id has letters and digits of any script"):
-            roster.read(tmp_path / "roster.csv")
-        assert [one.id for one in roster.read(tmp_path / "roster.csv", {name}).students] == ["ada", name]
+def test_letters_and_digits_of_any_script_may_be_an_id_and_nothing_else(tmp_path):
+    assert [name for name in MAY_BE if not can_be_id(name)] == []
+    assert [name for name in MAY_NOT_BE if can_be_id(name)] == []
+    file = tmp_path / "roster.csv"
+    for name in MAY_NOT_BE:
+        if name.isprintable() and name.strip() and '"' not in name:
+            file.write_text(f'id\nada\n"{name}"\n')
+            with pytest.raises(BadRoster, match="An id has letters and digits of any script"):
+                roster.read(file)
+            assert [one.id for one in roster.read(file, {name}).students] == ["ada", name]
 
 
 @given(st.text(max_size=8))
@@ -90,8 +84,7 @@ def course_folder(tmp_path):
 
 
 def run(root, program, *arguments):
-    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "300"}
-    return forked_command.run(program, *arguments, cwd=root, env=environment)
+    return forked_command.run(program, *arguments, cwd=root, env={**os.environ, "COLUMNS": "300"})
 
 
 def enrolled(root):
@@ -130,14 +123,6 @@ def test_a_folder_that_can_be_no_student_has_a_line_and_the_others_are_graded(co
     assert f"NOT GRADED: {SCRIPT}: a new student's id has" in dry.stderr
 
 
-def test_where_nobody_can_be_a_student_that_is_said(tmp_path):
-    put(tmp_path, "a b")
-    assert [one.name for one in assignment(UNIT, tmp_path, None, None).refused] == ["a b"]
-    shutil.rmtree(tmp_path / "submitted")
-    with pytest.raises(NothingToGrade, match="Nobody has submitted"):
-        assignment(UNIT, tmp_path, None, None)
-
-
 def test_a_hidden_file_is_named_where_there_is_no_other(tmp_path):
     put(tmp_path, "ada")
     folder = tmp_path / "submitted" / "ada" / UNIT
@@ -148,16 +133,16 @@ def test_a_hidden_file_is_named_where_there_is_no_other(tmp_path):
     assert submission.note == f"There is no notebook, only `.{UNIT}.ipynb`. Submit `{UNIT}.ipynb` itself."
 
 
-def test_thousands_of_odd_entries_are_soon_looked_at(tmp_path):
+def test_hundreds_of_odd_entries_are_refused_by_a_printable_name(tmp_path):
     submitted = os.fsencode(tmp_path / "submitted")
-    for number in range(3000):
+    for number in range(300):
         odd = bytes([0x80 + number % 120]) + b"\xff" * (number % 200) + b"%d" % number
         os.makedirs(os.path.join(submitted, odd, UNIT.encode()))  # noqa: PTH103, PTH118  bytes
     put(tmp_path, "Ada")
     put(tmp_path, "ada")
     work = assignment(UNIT, tmp_path, None, None)
     assert [student.id for student in work.students] == ["Ada", "ada"]
-    assert len(work.refused) == 3000
+    assert len(work.refused) == 300
     assert all(one.name.isprintable() for one in work.refused)
 
 
@@ -188,12 +173,10 @@ def listing(tmp_path_factory):
     return listing
 
 
-@pytest.mark.parametrize("stamp", STAMPS, ids=ascii)
-def test_no_timestamp_ends_formgraders_list(listing, stamp):
-    found = listing(stamp)
-    assert set(found) == {"ada", "bo"}
-    assert found["bo"] == "2026-01-02T03:04:05"
-    assert found["ada"] == (time_in(stamp[:101]).isoformat() if time_in(stamp[:101]) else None)
+def test_no_timestamp_ends_formgraders_list(listing):
+    for stamp in STAMPS:
+        time = time_in(stamp[:101])
+        assert listing(stamp) == {"ada": time and time.isoformat(), "bo": "2026-01-02T03:04:05"}, stamp
 
 
 def test_formgrader_lists_students_and_acts_on_the_one_that_is_meant(tmp_path):
@@ -235,21 +218,6 @@ def test_a_pipe_or_a_link_in_the_place_of_a_timestamp_is_none(listing, tmp_path)
     assert {one["student"]: one["timestamp"] for one in listing.api.get_submissions(UNIT)}["ada"] is None
 
 
-@pytest.mark.parametrize(
-    ("stamp", "time"),
-    [
-        (b"2026-01-02 03:04:05 UTC", datetime(2026, 1, 2, 3, 4, 5)),
-        (b"2026-01-02 03:04:05.678901 UTC\n", datetime(2026, 1, 2, 3, 4, 5, 678901)),
-        (b"2026-01-02 03:04:05 +3600", datetime(2026, 1, 2, 2, 4, 5)),  # seconds, as nbgrader reads it
-        (b"2026-01-02 03:04:05 Europe/Berlin", datetime(2026, 1, 2, 2, 4, 5)),
-        (b"2026-01-02 03:04:05", datetime(2026, 1, 2, 3, 4, 5)),
-        (b"2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5)),
-    ],
-)
-def test_what_is_a_time_stays_one(stamp, time):
-    assert time_in(stamp) == time
-
-
 def test_nbgraders_autograde_enrols_nobody_who_can_be_no_student(course_folder):
     run(course_folder, "nbgrader", "generate_assignment", UNIT)
     put(course_folder, SCRIPT.replace("/", ""))
@@ -275,7 +243,8 @@ def test_what_lies_in_the_exchange_is_collected_as_a_strangers(course_folder, tm
     inbound = exchange / "attention" / "inbound"
     solved = course_folder / "source" / UNIT / f"{UNIT}.ipynb"
     time = "2026-01-02 03:04:05 UTC"
-    for name in (f"ada+{UNIT}+{time}", f"a+b+{UNIT}+{time}+secret", f"late+{UNIT}+UTC+99:99", f"<b>+{UNIT}+{time}"):
+    odd = (f"late+{UNIT}+UTC+99:99", f"<b>+{UNIT}+{time}", f"x+{UNIT}+", f"+{UNIT}+{time}")
+    for name in (f"ada+{UNIT}+{time}", f"a+b+{UNIT}+{time}+secret", *odd):
         (inbound / name).mkdir(parents=True)
         (inbound / name / f"{UNIT}.ipynb").write_text(name)
     (inbound / f"linked+{UNIT}+{time}").symlink_to(solved.parent)
@@ -293,6 +262,8 @@ def test_what_lies_in_the_exchange_is_collected_as_a_strangers(course_folder, tm
     assert found == {f"{student}/{UNIT}/{UNIT}.ipynb" for student in ("ada", "a+b")}
     for name, why in (("<b>", "is not a student's"), ("late", "contains no valid time"), ("linked", "is not a folder")):
         assert re.search(rf"Not collected: '{name}\+.*{why}", result.stderr)
+    for name in (f"{UNIT}.ipynb", "pipe"):
+        assert f"Left out: '{name}'" in result.stderr
 
 
 def test_nothing_in_the_exported_grades_is_a_formula(course_folder):
@@ -306,15 +277,6 @@ def test_nothing_in_the_exported_grades_is_a_formula(course_folder):
     assert float(row["max_score"]) > course.unit(UNIT).max_score
 
 
-@given(st.text(max_size=6))
-@example("=1+1")
-@example(" =1")
-@example("\uff1d1")
-@example("\t=1")
-def test_a_text_in_a_spreadsheet_begins_no_formula(name):
-    assert text(name).strip()[:1] not in set("=+-@|%\uff1d\uff0b\uff0d\uff20")
-
-
 @given(st.text(max_size=20))
 @example("a\u009b31m\x1b[2J\u202e\U000e0001\ud800")
 def test_json_and_terminal_get_no_control_characters(name):
@@ -325,8 +287,8 @@ def test_json_and_terminal_get_no_control_characters(name):
     assert printable(name).plain.replace("\n", "").isprintable()
 
 
-def test_a_course_without_a_gradebook_takes_any_good_id(grading_process, tmp_path):
+def test_a_course_without_a_gradebook_takes_any_good_id(recorded, tmp_path):
     assert course_directory(tmp_path).get_existing_timestamp(str(tmp_path / "a" / "b")) is None
     put(tmp_path, "ada")
-    result = RecordedClass(grading_process, {}, []).grade(tmp_path)
+    result = recorded.grade(tmp_path)
     assert [row.student for row in result.rows] == ["ada"]

@@ -80,6 +80,10 @@ def test_a_name_for_two_offsets_is_none_in_the_hour_that_has_both():
     assert time_in(b"2014-10-26 02:30:00 MSK", moscow) == datetime(2014, 10, 25, 23, 30)
 
 
+def test_without_a_zone_a_stamp_is_in_utc():
+    assert time_in(b"2026-01-02 03:04:05") == time_in(b"2026-01-02T03:04:05Z\n") == datetime(2026, 1, 2, 3, 4, 5)
+
+
 def test_the_courses_own_format_says_which_number_is_the_month():
     of_course = StampFormat(gettz("Europe/Berlin"), "%d/%m/%Y %H:%M %Z")
     assert time_in(b"03/04/2026 12:00 CEST", of_course) == datetime(2026, 4, 3, 10)

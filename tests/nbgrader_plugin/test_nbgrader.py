@@ -3,9 +3,7 @@
 import json
 import os
 import shutil
-import sys
 from hashlib import sha256
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -53,9 +51,8 @@ def grade(root, *options, submitted=CLASS):
 
 def nbgrader(root, *arguments):
     """Runs nbgrader's own command in a course folder."""
-    bin_folder = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
-    return forked_command.nbgrader(*arguments, cwd=root, env=environment)
+    result = forked_command.nbgrader(*arguments, cwd=root)
+    assert result.returncode == 0, result.stderr
 
 
 def scores(root):
@@ -178,8 +175,7 @@ def test_plain_nbgrader_gives_the_same(graded, tmp_path, marks):
         shutil.copytree(CLASS / student, tmp_path / "submitted" / student)
 
     for command in ("generate_assignment", "autograde", "generate_feedback"):
-        result = nbgrader(tmp_path, command, UNIT)
-        assert result.returncode == 0, result.stderr
+        nbgrader(tmp_path, command, UNIT)
     others = {student: marks[student] for student in OF_EACH_KIND}
     assert scores(tmp_path) == of_reports(others)
     for student in others:
@@ -191,52 +187,6 @@ def test_plain_nbgrader_gives_the_same(graded, tmp_path, marks):
         assert str(BeautifulSoup(page, "html.parser")) == feedback(tmp_path, student)
 
 
-def test_the_roster_is_in_the_gradebook(graded):
-    root, _ = graded
-    with opened_gradebook(root) as gradebook:
-        assert {(s.id, s.first_name, s.last_name) for s in gradebook.students} >= {("noor", "Noor", "de Vries")}
-        assert len(gradebook.students) == 16
-
-
-def test_manual_scores_survive_a_regrade_and_a_preview_tells_what_would_change(graded, tmp_path):
-    root, two = tmp_path / "course", tmp_path / "two"
-    shutil.copytree(graded[0], root)
-    for student in ("amara", "chiara"):
-        shutil.copytree(CLASS / student, two / student)
-    url = f"sqlite:///{root}/gradebook.db"
-    with Gradebook(url, "attention") as gradebook:
-        written = gradebook.find_grade("why_scale", UNIT, UNIT, "amara")
-        assert (written.auto_score, written.needs_manual_grade) == (None, True)
-        written.manual_score, written.needs_manual_grade = 2.5, False
-        # As if a grader had been wrong when chiara was marked.
-        gradebook.find_grade("test_scaled_softmax", UNIT, UNIT, "chiara").auto_score = 4.0
-        gradebook.db.commit()
-    report = root / "autograded" / "chiara" / UNIT / "report.json"
-    report.chmod(0o644)
-    report.write_text(
-        report.read_text().replace(
-            '"name": "test_six_words",\n          "outcome": "failed"',
-            '"name": "test_six_words",\n          "outcome": "passed"',
-        )
-    )
-    before = scores(root)
-    preview = grade(root, "--dry-run", submitted=two)
-    assert preview.returncode == 0, preview.stderr
-    told = " ".join(preview.stdout.split())
-    assert "the grades of 1 student would change" in told
-    assert "chiara scaled_softmax 4 -> 1.09" in told
-    assert scores(root) == before
-    again = grade(root, submitted=two)
-    assert again.returncode == 0
-    assert "their last grading: 1." in again.stdout
-    assert scores(root)["chiara"]["test_scaled_softmax"] == (1.09, 4.0)
-    assert "no grade would change" in grade(root, "--dry-run", submitted=two).stdout
-    with Gradebook(url, "attention") as gradebook:
-        written = gradebook.find_grade("why_scale", UNIT, UNIT, "amara")
-        assert written.manual_score == 2.5
-        assert gradebook.find_submission(UNIT, "amara").score == 38.5
-
-
 @pytest.fixture(scope="module")
 def autograded_once(graded, tmp_path_factory):
     """The graded course, of which nbgrader's own command has autograded one student's changed file since."""
@@ -245,8 +195,7 @@ def autograded_once(graded, tmp_path_factory):
     for kind in ("source", "release"):
         shutil.copytree(REPOSITORY / kind, root / kind)
     shutil.copytree(CLASS / "chiara", root / "submitted" / "amara")
-    result = nbgrader(root, "autograde", UNIT, "--student", "amara", "--force")  # as formgrader's button does
-    assert result.returncode == 0, result.stderr
+    nbgrader(root, "autograde", UNIT, "--student", "amara", "--force")  # as formgrader's button does
     return root
 
 

@@ -109,17 +109,7 @@ def test_the_architecture_page_has_the_layers():
     assert layers_in_words() in (REPOSITORY / "docs" / "design" / "architecture.md").read_text()
 
 
-CLIENTS = [
-    "pool",
-    "gradebook",
-    "classroom",
-    "cluster",
-    "lms",
-    "reports",
-    "serving",
-    "nbgrader_plugin",
-    "cli",
-]
+CLIENTS = ["pool", "gradebook", "classroom", "cluster", "lms", "reports", "serving", "nbgrader_plugin", "cli"]
 
 
 def test_clients_import_neither_torch_nor_pytest():

@@ -1,15 +1,13 @@
 """A student's page above the notebook: the faults, most points lost first, and each exercise's verdict and points."""
 
 import re
-import shutil
 
 import pytest
 from bs4 import BeautifulSoup
 
 from autograder.course.nodes import NotebookNode, new_output
 from autograder.reports.pages import contents, row_of
-from tests import REPOSITORY
-from tests.recorded_class import UNIT, RecordedClass, put_submission
+from tests.recorded_class import UNIT, put_submission, write_settings
 from tests.typed import solved
 
 WRONG = {
@@ -22,14 +20,14 @@ USES_WRONG = "def simple_self_attention(inputs):\n    return pairwise_scores(inp
 
 
 @pytest.fixture(scope="module")
-def tops(grading_process, tmp_path_factory):
+def tops(recorded, tmp_path_factory):
     """The pages of three students, parsed."""
     root = tmp_path_factory.mktemp("class")
-    shutil.copy(REPOSITORY / "nbgrader_config.py", root)
+    write_settings(root)
     put_submission(root, "right", solved(UNIT))
     put_submission(root, "wrong", solved(UNIT, **WRONG, simple_self_attention=USES_WRONG, why_softmax="Because."))
     put_submission(root, "damaged", b"{")
-    RecordedClass(grading_process, {}, []).grade(root)
+    recorded.grade(root)
     pages = {path.parts[-3]: path.read_text() for path in root.glob("feedback/*/*/*.html")}
     return {student: BeautifulSoup(page, "html.parser") for student, page in pages.items()}
 

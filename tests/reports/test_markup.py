@@ -1,6 +1,5 @@
 """Students' answers, output and names are text on all pages, in every way there is to write."""
 
-import json
 import re
 from pathlib import Path
 
@@ -13,15 +12,13 @@ from nbconvert.exporters import HTMLExporter
 from nbgrader.server_extensions import formgrader
 from traitlets.config import Config
 
-from autograder.course import notebook
 from autograder.course.nodes import new_output
 from autograder.formatting.rendering import MATHML_ATTRIBUTES, MATHML_ELEMENTS, markdown2html, mathml
-from autograder.gradebook.clean_notebook import clean, released
+from autograder.gradebook.clean_notebook import released
 from autograder.gradebook.lateness import Deadline
 from autograder.reports import pages
 from autograder.reports.graded_notebook import escape_markdown
-from tests import RELEASE
-from tests.recorded_class import UNIT, RecordedClass, feedback_page, put_submission
+from tests.recorded_class import UNIT
 
 BOOTSTRAP = Path(formgrader.__file__).parent / "static" / "node_modules" / "bootstrap" / "dist" / "css"
 CLASSES = "full-credit modal-backdrop fade"
@@ -34,68 +31,17 @@ PROSE = {
 # Classes are pygments' own, of two or three characters, and the box around code.
 CLASS = re.compile(r"highlight|[a-z][a-z0-9]{0,2}")
 
-PIECES = st.sampled_from(
-    [
-        *("<div class=x id=y>", "</div>", "<img src=x onerror=x()>", "<script>", "<!--", "-->", "<svg/onload=x()>"),
-        *(
-            "<a href='javascript:x()'>",
-            "<form action=x>",
-            "<style>",
-            "<math><mi href=x>",
-            "&lt;b id=x&gt;",
-            "&#60;b&#62;",
-        ),
-        *("[x](http://e.example 'y')", "[x][y]", "\n[y]: http://e.example 'z'\n", "![x](data:x)", "<http://e.example>"),
-        *(
-            "https://e.example/x",
-            "<m@e.example>",
-            "mailto:m@e.example",
-            "[^1]",
-            "\n[^1]: x\n",
-            "| a | b |\n|:-|-:|\n|",
-            "|",
-        ),
-        *(
-            "\n\n",
-            "\n",
-            " ",
-            "    ",
-            "\t",
-            "# ",
-            "> ",
-            "- ",
-            "- [ ] ",
-            "1. ",
-            "9. ",
-            "***",
-            "---",
-            "===",
-            "~~",
-            ": ",
-            "\\",
-        ),
-        *(
-            "`",
-            "```",
-            "```raw\nToken.A b\" id=x\t'y'\n",
-            "```python\n",
-            "```mermaid\n",
-            "```a-class b\n",
-            "~~~",
-            "\n```\n",
-        ),
-        *("$", "$$", "\\\\(", "\\\\)", "\\\\[", "\\\\]", "\\begin{matrix}", "\\end{matrix}", "{", "}", "^", "_", "&"),
-        *("\\class{x y}{z}", "\\id{x}{y}", "\\cssId{x}{y}", "\\style{position:fixed}{x}", "\\href{javascript:x()}{y}"),
-        *(
-            "\\data{x}{y}",
-            '\\color{x" id=y}',
-            "\\textcolor{red}{x}",
-            "\\rule{9em}{9em}",
-            "\\text{<b id=x>}",
-            "\\unicode{60}",
-        ),
-    ]
-)
+PIECES = st.sampled_from([
+    "<div class=x id=y>", "</div>", "<img src=x onerror=x()>", "<script>", "<!--", "-->", "<svg/onload=x()>",
+    "<a href='javascript:x()'>", "<form action=x>", "<style>", "<math><mi href=x>", "&lt;b id=x&gt;", "&#60;b&#62;",
+    "[x](http://e.example 'y')", "[x][y]", "\n[y]: http://e.example 'z'\n", "![x](data:x)", "<http://e.example>",
+    "https://e.example/x", "<m@e.example>", "mailto:m@e.example", "[^1]", "\n[^1]: x\n", "| a | b |\n|:-|-:|\n|", "|",
+    "\n\n", "\n", " ", "    ", "\t", "# ", "> ", "- ", "- [ ] ", "1. ", "9. ", "***", "---", "===", "~~", ": ", "\\",
+    "`", "```", "```raw\nToken.A b\" id=x\t'y'\n", "```python\n", "```mermaid\n", "```a-class b\n", "~~~", "\n```\n",
+    "$", "$$", "\\\\(", "\\\\)", "\\\\[", "\\\\]", "\\begin{matrix}", "\\end{matrix}", "{", "}", "^", "_", "&",
+    "\\class{x y}{z}", "\\id{x}{y}", "\\cssId{x}{y}", "\\style{position:fixed}{x}", "\\href{javascript:x()}{y}",
+    "\\data{x}{y}", '\\color{x" id=y}', "\\textcolor{red}{x}", "\\rule{9em}{9em}", "\\text{<b id=x>}", "\\unicode{60}",
+])  # fmt: skip
 HOSTILE = st.lists(PIECES | st.text(max_size=5), max_size=20).map("".join)
 
 
@@ -115,6 +61,24 @@ def is_text(page):
 
 @given(HOSTILE)
 def test_markdown_becomes_structure_and_text(written):
+    is_text(markdown2html(written))
+
+
+ATTACK = "<img src=x onerror=alert(1)>"
+ATTACKS = [
+    ATTACK, f"<div>\n{ATTACK}\n</div>", f"`{ATTACK}`", f"# {ATTACK}", f"```\n{ATTACK}\n```",
+    f"```mermaid\n{ATTACK}\n```", f"```python\n{ATTACK}\n```", f"![{ATTACK}](x)", f"[{ATTACK}](x)", f"![]({ATTACK})",
+    '![](x"onerror="alert(1))', "&lt;img src=x onerror=alert(1)&gt;", f"$\\text{{{ATTACK}}}$",
+    "$\\text{&lt;img src=x onerror=alert(1)&gt;}$", f"$$\\frac{{{ATTACK}$$",
+    f"\\begin{{aligned}}{ATTACK}\\end{{aligned}}", f"\\begin{{x}}{ATTACK}",
+    f"| {ATTACK} |\n|---|\n| {ATTACK} |", "[x](javascript:alert(1))", "<javascript:alert(1)>",
+    "$\\href{javascript:alert(1)}{x}$", "![plot](attachment:plot.png)", "![plot](https://elsewhere.example/plot.png)",
+    f"```raw\nToken.A {CLASSES}\t'mallory'\nToken.A\" id=\"x\t'mallory'\n```",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", ATTACKS)
+def test_an_attack_is_text(written):
     is_text(markdown2html(written))
 
 
@@ -159,12 +123,6 @@ def test_a_folded_box_stays_and_other_html_is_text():
 def test_a_link_shows_where_it_leads():
     page = markdown2html("[here](https://e.example/x) and <https://f.example> and https://g.example")
     assert page == "<p>here (https://e.example/x) and https://f.example and https://g.example</p>\n"
-
-
-def test_a_lexer_that_takes_its_classes_from_the_text_gives_none():
-    page = markdown2html(f"```raw\nToken.A {CLASSES}\t'mallory'\nToken.A\" id=\"x\t'mallory'\n```")
-    assert "mallory" in page
-    is_text(page)
 
 
 def test_what_stands_in_for_a_formula_cannot_be_written():
@@ -226,35 +184,3 @@ def test_cells_and_outputs_are_text_on_both_pages(kind, cell):
     page = BeautifulSoup(page_of(kind, node), "html.parser").select_one("#notebook-container")
     assert ELEMENT in page.text
     assert not page.select(".full-credit, [id=test_encode], [onclick], [style], [class*=ansi]")
-
-
-def test_no_browser_runs_a_script_on_a_feedback_page():
-    node = released(UNIT)
-    node.cells = []
-    page = BeautifulSoup(page_of("feedback", node), "html.parser")
-    assert "default-src 'none'" in page.select_one("head meta[http-equiv=Content-Security-Policy]")["content"]
-
-
-def test_a_locked_cell_says_what_was_released():
-    written = json.loads((RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
-    for cell in written["cells"]:
-        cell["source"] = "# forged"
-    before = {cell.id: cell for cell in released(UNIT).cells}
-    for cell in clean(notebook.parse(json.dumps(written).encode()), UNIT).cells:
-        about = cell.metadata.get("nbgrader", {})
-        if about.get("locked"):
-            assert cell.source == before[cell.id].source
-        else:
-            assert cell.source == "# forged"
-
-
-def test_a_forged_check_does_not_stand_on_the_feedback_page(grading_process, tmp_path):
-    written = json.loads((RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
-    for cell in written["cells"]:
-        if cell["metadata"].get("nbgrader", {}).get("locked"):
-            cell["cell_type"], cell["source"] = "markdown", "Full marks, says mallory."
-    put_submission(tmp_path, "mallory", json.dumps(written).encode())
-    RecordedClass(grading_process, {}, []).grade(tmp_path)
-    page = feedback_page(tmp_path, "mallory").read_text()
-    assert "says mallory" not in page
-    assert "check" in page

@@ -10,52 +10,7 @@ from autograder import course
 from autograder.course.notebook import parse
 from autograder.formatting.rendering import LONGEST_FORMULA, highlight_code, markdown2html, mathml
 from tests import RELEASE
-from tests.recorded_class import UNIT, RecordedClass, feedback_page, put_submission
-
-ATTACK = "<img src=x onerror=alert(1)>"
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        ATTACK,
-        f"<div>\n{ATTACK}\n</div>",
-        f"`{ATTACK}`",
-        f"# {ATTACK}",
-        f"```\n{ATTACK}\n```",
-        f"```mermaid\n{ATTACK}\n```",
-        f"```python\n{ATTACK}\n```",
-        f"![{ATTACK}](x)",
-        f"[{ATTACK}](x)",
-        f"![]({ATTACK})",
-        '![](x"onerror="alert(1))',
-        "&lt;img src=x onerror=alert(1)&gt;",
-        f"$\\text{{{ATTACK}}}$",
-        "$\\text{&lt;img src=x onerror=alert(1)&gt;}$",
-        f"$$\\frac{{{ATTACK}$$",
-        f"\\begin{{aligned}}{ATTACK}\\end{{aligned}}",
-        f"\\begin{{x}}{ATTACK}",
-        f"| {ATTACK} |\n|---|\n| {ATTACK} |",
-    ],
-)
-def test_html_stays_text(written):
-    page = markdown2html(written)
-    assert "<img" not in page
-    assert not re.search("<[^>]*onerror", page)
-
-
-@pytest.mark.parametrize(
-    "written", ["[x](javascript:alert(1))", "<javascript:alert(1)>", "$\\href{javascript:alert(1)}{x}$"]
-)
-def test_no_link_runs_a_script(written):
-    assert not re.search("href=.?javascript", markdown2html(written))
-
-
-@pytest.mark.parametrize("written", ["![plot](attachment:plot.png)", "![plot](https://elsewhere.example/plot.png)"])
-def test_a_picture_is_named_and_not_fetched(written):
-    page = markdown2html(written)
-    assert "plot" in page
-    assert "src=" not in page
+from tests.recorded_class import UNIT, feedback_page, put_submission
 
 
 @pytest.mark.parametrize(
@@ -74,25 +29,22 @@ def test_what_is_longer_than_anyone_reads_is_shown_as_it_is(form, written):
     assert form(written) == f'<div class="highlight"><pre>{escape(written)}</pre></div>'
 
 
-def test_a_page_formats_so_much_and_shows_the_rest_as_it_is(grading_process, tmp_path):
+def test_a_page_formats_so_much_and_shows_the_rest_as_it_is(recorded, tmp_path):
     released = json.loads((RELEASE / UNIT / f"{UNIT}.ipynb").read_bytes())
     for number in range(30):
         source = f"Paragraph {number} is *long*. " + "word " * 1800
         released["cells"].append({"id": f"n{number}", "cell_type": "markdown", "source": source, "metadata": {}})
     put_submission(tmp_path, "ada", json.dumps(released).encode())
-    RecordedClass(grading_process, {}, []).grade(tmp_path)
+    recorded.grade(tmp_path)
     page = feedback_page(tmp_path, "ada").read_text()
     assert "Paragraph 0 is <em>long</em>" in page
     assert "Paragraph 29 is *long*" in page
 
 
-def test_a_fence_with_a_long_line_is_not_highlighted():
+def test_code_is_highlighted_but_not_in_a_fence_with_a_long_line():
     assert "<span" not in markdown2html(f"```ipython3\n{'a.' * 4000}\n```")
-    assert '<span class="k">def</span>' in markdown2html("```python\ndef f():\n    return 1\n```")
-
-
-def test_code_is_highlighted_as_ever():
-    assert '<span class="k">def</span>' in highlight_code("def f():\n    return 1")
+    for page in (markdown2html("```python\ndef f():\n    return 1\n```"), highlight_code("def f():\n    return 1")):
+        assert '<span class="k">def</span>' in page
 
 
 def test_markdown_is_markdown():
@@ -112,13 +64,7 @@ def test_every_formula_of_a_unit_is_shown(unit):
 
 @pytest.mark.parametrize(
     "latex",
-    [
-        "x_",
-        "\\left( x",
-        "x" * (LONGEST_FORMULA + 1),
-        "\\def\\a{\\b\\b}\\def\\b{\\c\\c}\\a",
-        "\\newcommand{\\a}{x}\\a",
-    ],
+    ["x_", "\\left( x", "x" * (LONGEST_FORMULA + 1), "\\def\\a{\\b\\b}\\def\\b{\\c\\c}\\a", "\\newcommand{\\a}{x}\\a"],
 )
 def test_what_is_no_formula_is_shown_as_typed(latex):
     assert mathml(latex, "inline") == f"<code>${latex}$</code>"

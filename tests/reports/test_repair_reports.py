@@ -21,7 +21,15 @@ from autograder.reports.mistakes import WrongAnswer, WrongAnswers, line_sample
 from autograder.tracing.definitions import Definition
 from autograder.tracing.repair_operators import generic_edits
 from tests import REPOSITORY
-from tests.recorded_class import UNIT, RecordedClass, feedback_page, opened_gradebook, put_submission
+from tests.recorded_class import (
+    UNIT,
+    RecordedClass,
+    feedback_page,
+    opened_gradebook,
+    put_submission,
+    set_due,
+    write_settings,
+)
 from tests.typed import solved
 
 BEFORE = "    return x.exp() / x.exp().sum(0) + 0.1 * (1 < 2)"
@@ -57,7 +65,7 @@ class WithRepairs(RecordedClass):
 
 @pytest.fixture(scope="module")
 def recorded(grading_process):
-    return WithRepairs(grading_process, {}, [])
+    return WithRepairs(grading_process)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +74,7 @@ def new(tmp_path_factory):
     root = tmp_path_factory.mktemp("repairs") / "course"
     for folder in ("source", "release"):
         shutil.copytree(REPOSITORY / folder / UNIT, root / folder / UNIT)
-    (root / "nbgrader_config.py").write_text((REPOSITORY / "nbgrader_config.py").read_text())
+    write_settings(root)
     for student in ("ada", "bob"):
         put_submission(root, student, notebook(f"def softmax(x, dim=-1):\n{BEFORE}\n"))
     return root
@@ -105,9 +113,8 @@ def test_an_interrupted_search_is_completed_by_the_next_run(new, recorded, tmp_p
 
 def due_is(root, late, extended):
     """Set the due date to some hours ago, and give Bob an extension."""
+    set_due(root, datetime.now(UTC) - timedelta(hours=late))
     with opened_gradebook(root) as gradebook:
-        due = datetime.now(UTC).replace(tzinfo=None) - timedelta(hours=late)
-        gradebook.find_assignment(UNIT).duedate = due
         gradebook.find_submission(UNIT, "bob").extension = timedelta(hours=extended)
         gradebook.db.commit()
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from autograder.gradebook.lateness import Extensions
 from autograder.serving import exchange
 from autograder.serving.exchange import Exchange
 from autograder.serving.released_pages import SHOWN
-from tests.recorded_class import UNIT, opened_gradebook
+from tests.recorded_class import UNIT, opened_gradebook, set_due
 from tests.served_unit import FIRST, SECOND, THIRD, submit
 
 NOBODY = 65534
@@ -190,9 +190,8 @@ def test_a_name_without_a_time_is_reported_and_the_newest_with_one_is_collected(
 def test_with_before_duedate_a_late_folder_counts_only_without_an_earlier_one(collecting):
     settings = collecting.root / "nbgrader_config.py"
     settings.write_text(f"{settings.read_text()}\nc.ExchangeCollect.before_duedate = True\n")
-    due = datetime(2026, 1, 2, 12, tzinfo=UTC)
+    set_due(collecting.root, datetime(2026, 1, 2, 12))
     with opened_gradebook(collecting.root) as gradebook:
-        gradebook.update_or_create_assignment(UNIT, duedate=f"{due:%Y-%m-%d %H:%M:%S} UTC")
         gradebook.update_or_create_student("cy")
     Extensions(collecting.root, UNIT).put({"cy": timedelta(days=1)})
     for student, moments in {"ada": (FIRST, SECOND), "bo": (SECOND, THIRD), "cy": (FIRST, SECOND)}.items():

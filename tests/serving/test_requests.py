@@ -14,19 +14,22 @@ from autograder.serving import http_server
 from autograder.serving.http_server import FOLDER, TOKEN_FILE
 from autograder.serving.work_queue import UnrecordedNotebook, WorkQueue
 from tests.processes import wait_until
-from tests.recorded_class import UNIT, notebook, put_submission, wrong
+from tests.recorded_class import UNIT, notebook, put_submission, set_due, wrong
 from tests.requests_served import MOST_BYTES, Requests
-from tests.served_unit import FIRST, OVERFLOWS, POINTS, RIGHT_ON_EXAMPLES, Serving, attempts, released, set_due
+from tests.served_unit import FIRST, OVERFLOWS, POINTS, RIGHT_ON_EXAMPLES, Serving, attempts, released
 from tests.served_unit import submit as submit_by_exchange
+
+
+@contextlib.contextmanager
+def served(root, recorded, **options):
+    """Serve a course; yield what serves it, and requests to it."""
+    with Serving(root, recorded, **options) as serving, Requests(root, serving, recorded.grading_process) as requests:
+        yield serving, requests
 
 
 def test_the_answer_to_a_submission_has_its_outcome(course, recorded):
     submit_by_exchange(course, "ada", notebook(), FIRST)
-    options = {"attempts": 3}
-    with (
-        Serving(course, recorded, **options) as serving,
-        Requests(course, serving, recorded.grading_process) as requests,
-    ):
+    with served(course, recorded, attempts=3) as (serving, requests):
         serving.work_off()
         [(status, answer)] = requests.during(lambda to: to.put_submission("ada", wrong()))
         assert (status, answer["status"], answer["max_score"]) == (200, "marked", 18.0)
@@ -52,11 +55,7 @@ def test_the_answer_to_a_submission_has_its_outcome(course, recorded):
 
 def test_before_the_due_date_an_answer_has_no_points(course, recorded):
     put_submission(course, "ada", b"no notebook")
-    options = {"show": "check"}
-    with (
-        Serving(course, recorded, **options) as serving,
-        Requests(course, serving, recorded.grading_process) as requests,
-    ):
+    with served(course, recorded, show="check") as (serving, requests):
         serving.work_off()
         set_due(course, datetime.now(UTC) + timedelta(days=1))
         [(status, answer)] = requests.during(lambda to: to.put_submission("ada", wrong()))
@@ -66,7 +65,7 @@ def test_before_the_due_date_an_answer_has_no_points(course, recorded):
 
 
 def test_a_file_replaced_before_grading_is_answered_as_replaced(course, recorded):
-    with Serving(course, recorded) as serving, Requests(course, serving, recorded.grading_process) as requests:
+    with served(course, recorded) as (serving, requests):
         with ThreadPoolExecutor() as threads:
             sent = []
             for content in (wrong(), notebook()):
@@ -86,7 +85,7 @@ def test_refused_requests_change_nothing(course, recorded, caplog):
     (course / "submitted" / "linked").symlink_to(course)
     with (course / "roster.csv").open("a") as roster:
         roster.write("linked,\n")
-    with Serving(course, recorded) as serving, Requests(course, serving, recorded.grading_process) as requests:
+    with served(course, recorded) as (serving, requests):
         here = f"/submissions/{UNIT}/ada"
         for path, asked, status, said in [
             (here, {"Authorization": None}, 401, ".serving/token"),
@@ -125,7 +124,7 @@ def test_refused_requests_change_nothing(course, recorded, caplog):
 def test_the_roster_is_read_at_each_request(course, recorded):
     roster = course / "roster.csv"
     submit_by_exchange(course, "eve", notebook(), FIRST)
-    with Serving(course, recorded) as serving, Requests(course, serving, recorded.grading_process) as requests:
+    with served(course, recorded) as (serving, requests):
         serving.work_off()  # by then she is in the gradebook
         assert requests.put_submission("eve", notebook())[0] == 404
         roster.write_text(f"{roster.read_text()}eve,Eve\n")
@@ -158,7 +157,7 @@ def test_requests_while_serving_ends_are_refused_with_the_reason(course, recorde
 
 def test_a_full_disk_is_answered_with_an_error_message(course, recorded, caplog):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Serving(course, recorded) as serving, Requests(course, serving, recorded.grading_process) as requests:
+    with served(course, recorded) as (_, requests):
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
         try:
             status, answer = requests.put_submission("ada", notebook())

@@ -32,10 +32,7 @@ def scaled_dot_product_attention(queries, keys, values):
 }
 SHAPES = {"three lines": {2: (2, 5, 7), 3: (2, 5, 7), 4: (2, 5, 3)}}
 SHAPES["five lines"] = {3: (2, 5, 7), 4: (2, 5, 7), 5: (2, 5, 7), 6: (2, 5, 3)}
-FIRST = {
-    "three lines": {"queries": 2, "keys": 2, "values": 4},
-    "five lines": {"queries": 3, "keys": 3, "values": 6},
-}
+FIRST = {"three lines": {"queries": 2, "keys": 2, "values": 4}, "five lines": {"queries": 3, "keys": 3, "values": 6}}
 
 
 def notebook(source):

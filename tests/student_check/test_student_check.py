@@ -160,30 +160,18 @@ def test_dropout_is_not_blamed_for_other_faults(unit, exercise):
             assert not line.endswith("; drop each weight independently."), printed
 
 
-WRONG_WITH_DROPOUT = {
-    "drops in evaluation": (("self.dropout(torch", "nn.functional.dropout(p=self.dropout.p, input=torch"),
-                            dropout.WRONG_ALREADY),
-    "layers made anew": (("self.W_query(x)", "nn.Linear(24, 48)(x)"), dropout.WRONG_ALREADY),
-    "one sequence alone": (("return weights @ values", "return (weights @ values)[0]"),
-                           "The result has shape (24, 48); (2, 24, 48) is expected."),
-    "not rescaled": (("self.dropout(torch", "(1 - self.dropout.p * self.training) * self.dropout(torch"),
-                     dropout.NOT_RESCALED),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", WRONG_WITH_DROPOUT)
-def test_the_check_is_right_about_dropout(kind):
-    """The examples as they are made now, one of dropout alone."""
-    (right, wrong), said = WRONG_WITH_DROPOUT[kind]
+def test_dropout_that_is_not_rescaled_has_a_message():
+    """The example as it is made now, one of dropout alone."""
+    solution = catalogue.solutions("causal_attention")["CausalAttention"].source()
+    source = solution.replace("self.dropout(torch", "(1 - self.dropout.p * self.training) * self.dropout(torch")
+    assert source != solution
     graders = collect()["causal_attention"]["CausalAttention"]
-    own = next(one for one in graders if one.name == "test_dropout_in_training")
-    source = catalogue.solutions("causal_attention")["CausalAttention"].source()
-    assert right in source
-    notebook = Notebook("causal_attention", CausalAttention=source.replace(right, wrong))
+    (own,) = (one for one in graders if one.name == "test_dropout_in_training")
     example = public_examples.example("causal_attention", own)
+    names = Notebook("causal_attention", CausalAttention=source).names
     with new_notebook_state():
-        found = run_examples(notebook.names, "CausalAttention", {"points": 1, "examples": [example]}, [])
-    assert [one.problem for one in found.tried] == [said]
+        found = run_examples(names, "CausalAttention", {"points": 1, "examples": [example]}, [])
+    assert [one.problem for one in found.tried] == [dropout.NOT_RESCALED]
 
 
 def test_on_the_page_nearly_every_mistake_meets_a_word_and_no_right_answer_is_refused():
@@ -214,25 +202,6 @@ def test_blocks_that_are_kept_are_told_and_the_call_is_no_wall():
     assert "online_softmax(blocks of 32: each a tensor of shape (64,))" in printed
 
 
-def test_seven_faults_at_once_lose_most_of_the_points():
-    """Each is one that a demanding example alone shows."""
-    solution = catalogue.solutions("multi_head_attention")["MultiHeadAttention"].source()
-    faults = {
-        "/ self.head_dim ** 0.5": "",
-        ".view(pieces).transpose(1, 2)": ".view(b, num_tokens, self.head_dim, self.num_heads).permute(0, 3, 1, 2)",
-        "[:num_tokens, :num_tokens]": "",
-        "self.dropout(torch.softmax(": "(torch.softmax(",
-        "bias=qkv_bias": "bias=False",
-        "self.register_buffer('mask', ": "self.mask = (",
-    }
-    for right, wrong in faults.items():
-        assert right in solution, right
-        solution = solution.replace(right, wrong)
-    solution = solution.replace("self.get_buffer('mask')", "self.mask")
-    printed, score = Notebook("multi_head_attention", MultiHeadAttention=solution).check("MultiHeadAttention")
-    assert score < 4, printed
-
-
 @pytest.mark.parametrize(("unit", "exercise"), EXERCISES)
 def test_no_mistake_is_seen_in_a_right_answer(unit, exercise):
     for one in [*RIGHT[unit], *(u.answer for u in unseen(unit) if not u.wrong)]:
@@ -243,23 +212,10 @@ def test_no_mistake_is_seen_in_a_right_answer(unit, exercise):
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_answers_from_outside_of_the_catalogue_get_no_wrong_name(unit):
-    for one in sampling.thinned(unseen(unit), 6, by=lambda one: one.answer.name):
+    for one in sampling.thinned(unseen(unit), 12, by=lambda one: one.answer.name):
         printed = said_of(unit, one.answer).printed
         found = named(unit, one.answer.exercise, printed)
         assert not found or found & set(one.names), printed
-
-
-def test_a_mistake_that_remembers_what_was_tried_is_named():
-    mistake = catalogue.misconceptions("inference")["OneDefaultCache"]
-    notebook = Notebook("inference", CachedMultiHeadAttention=mistake.source())
-    assert mistake.sentence in notebook.check("CachedMultiHeadAttention")[0]
-
-
-def test_a_named_mistake_is_told_in_a_sentence_and_costs_its_examples():
-    mistake = catalogue.misconceptions("causal_attention")["past_hidden"]
-    printed, score = Notebook("causal_attention", causal_mask=mistake.source()).check("causal_mask")
-    assert score == 0
-    assert "A common mistake looks just like this:\n        " + mistake.sentence in printed
 
 
 JUST_LIKE_THIS, BOTH = "A common mistake looks just like this:", "Two common mistakes at once look just like this:"
@@ -572,26 +528,6 @@ def attention_backward(queries, keys, values, grad_output):
     d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True)) / root
     return d_scores @ keys, d_scores.mT @ queries, weights.mT @ grad_output
 """
-
-
-def test_autograd_is_detected():
-    routes = {
-        "backward": "output.backward(grad_output)\n    return q.grad, k.grad, v.grad",
-        "grad": "return torch.autograd.grad(output, (q, k, v), grad_output)",
-        "func": "return torch.func.vjp(lambda *of: (of[0] @ of[1].mT).softmax(-1) @ of[2], q, k, v)[1](grad_output)",
-    }
-    definition, root = BACKWARD.splitlines()[:2]
-    start = f"""{definition}
-{root}
-    q, k, v = (one.detach().clone().requires_grad_() for one in (queries, keys, values))
-    output = (q @ k.mT / root).softmax(-1) @ v
-    """
-    for body in routes.values():
-        printed, score = Notebook("efficient_attention", attention_backward=start + body).check("attention_backward")
-        assert score == 0
-        assert "The code calls autograd" in printed
-    printed, score = Notebook("efficient_attention", attention_backward=BACKWARD).check("attention_backward")
-    assert (score, "autograd" in printed) == (6, False)
 
 
 def test_one_wrong_result_of_three_fails_its_own_example_only():
