@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 from playwright.sync_api import expect
 
-from tests import REPOSITORY, sampling
+from tests import REPOSITORY
 
 from .conftest import UNIT, checked_pages, new_context, row
 from .hub import PASSWORD, STUDENTS, TEACHER, commands, started
@@ -16,10 +16,8 @@ from .student_steps import MISTAKE, PASSES, RIGHT, WRONG, answer, choose, fetch,
 SCREEN_READER = "~/.jupyter/lab/user-settings/@jupyterlab/terminal-extension/plugin.jupyterlab-settings"
 """File of a JupyterLab setting with which a terminal's text is in the page, and not only drawn."""
 EXCHANGE = "/srv/nbgrader/exchange/attention"
-WITH_ACCOUNTS = {"with_accounts": True} if os.environ.get("DISPOSABLE") == "1" else {}
-"""A hub with accounts runs as root: `make search DISPOSABLE=1` starts it, and `pytest --every` one without."""
-if sampling.every:
-    WITH_ACCOUNTS["without_accounts"] = False
+WITH_ACCOUNTS = {"without_accounts": False} | ({"with_accounts": True} if os.environ.get("DISPOSABLE") == "1" else {})
+"""A hub with accounts runs as root: `make search DISPOSABLE=1` starts it."""
 
 
 @pytest.fixture(params=WITH_ACCOUNTS.values(), ids=WITH_ACCOUNTS.keys())
