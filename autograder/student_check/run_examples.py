@@ -209,8 +209,15 @@ def run_examples(
     found.calls = sorted(libraries & forbids)
     needs_another = any(COMES_FIRST in one.problem for one in found.tried)
     if not (found.is_late or found.calls or needs_another):
-        found.mistakes = matching_mistakes(found.signatures, mistakes)
+        of_gradients = [number for number, one in enumerate(found.tried) if _is_of_gradients(one.example)]
+        found.mistakes = matching_mistakes(found.signatures, mistakes, of_gradients)
     return found
+
+
+def _is_of_gradients(example: Mapping[str, Any]) -> bool:
+    """Return whether gradients flow back in each call of an example."""
+    calls = [step for step in example["steps"] if step["operation"] == "call"]
+    return bool(calls) and all("cotangents" in step for step in calls)
 
 
 _TOO_LONG = f"It did not come back within {SECONDS:g} seconds. Does a loop in it never end?"
