@@ -81,7 +81,7 @@ class RunTracer(TorchDispatchMode):
         """own: returns whether a file is the student's code. replaced: new tensors by the numbers of the replaced ones.
 
         in_shape: replace a tensor only by one of the same shape, because some functions of torch end the process if the
-        shape differs. is_trial: only replace, and record no tensor, which takes a third of the time.
+        shape differs. is_trial: only replace, and record no tensor, which is quicker.
         """
         super().__init__()
         self._in_shape = in_shape
