@@ -16,7 +16,6 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -186,7 +185,7 @@ class CostCounter(OperatorMode):
         self, func: Any, factors: list[torch.Tensor], operands: list[torch.Tensor], made: list[torch.Tensor]
     ) -> None:
         """Count the operations of an operator. factors: its positional operands."""
-        name = _name_of(func).removesuffix("_")
+        name = name_of(func).removesuffix("_")
         if name in _PRODUCTS or name in _VECTOR_PRODUCTS:
             one, other = factors[-2:]  # a summand of the product comes before them
             self.cost.operations += 2 * one.numel() * (other.shape[-1] if name in _PRODUCTS else 1)
@@ -249,9 +248,6 @@ class CostCounter(OperatorMode):
                 return frame.f_code.co_filename, frame.f_lineno
             frame = frame.f_back
         return "", 0
-
-
-_name_of = cache(name_of)
 
 
 def measure_cost(

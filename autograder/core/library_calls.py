@@ -40,7 +40,7 @@ def library_of(name: str) -> str | None:
 
 def library_of_function(function: object) -> str | None:
     """Return to which of `LIBRARIES` a called function of torch belongs; None if to none of them."""
-    if any(function is one for one in _STARTS_AUTOGRAD):
+    if function in _STARTS_AUTOGRAD:
         return AUTOGRAD
     return library_of(str(getattr(function, "__name__", "")))
 

@@ -6,7 +6,7 @@ mistake in everything that no example inspects.
 """
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,12 @@ import torch
 
 from .comparison import Expected, Mismatch, difference
 from .judgement import Explanation, explain, explained_by
-from .observation import Raised, StudentFault, has_own_words
+from .observation import Raised, StudentFault, has_own_words, without_style
 
 _MOST_SUMMED = 100_000
 """Most elements of a tensor that is summed; right results in hidden tests have less than a tenth of that."""
+ANY_GRADIENTS = "any gradients"
+"""Field of a released mistake: true if its sentence says nothing about gradients."""
 Signature = list[int | float]
 """A checksum of everything exact, and sums over the elements of the wrong value."""
 
@@ -33,23 +35,36 @@ class CommonMistakes:
     """The number of failed examples in which they show the same as the code."""
 
 
-def matching_mistakes(signatures: Mapping[int, Signature], mistakes: Sequence[Mapping[str, Any]]) -> CommonMistakes:
+def matching_mistakes(
+    signatures: Mapping[int, Signature], mistakes: Sequence[Mapping[str, Any]], of_gradients: Collection[int] = ()
+) -> CommonMistakes:
     """Return the common mistakes that explain failed examples. signatures: by the examples' numbers.
 
-    mistakes: as released, each with the sentences that the examples cannot tell apart.
+    mistakes: as released, each with the sentences that the examples cannot tell apart. of_gradients: the numbers of
+    examples that inspect only gradients, which depend on how a wrong value is computed. If nothing else explains an
+    answer, they are compared only for mistakes about gradients.
     """
-    every = []
-    for mistake in mistakes:
-        shows = {int(number): signature for number, signature in mistake["shows"].items()}
-        alike = {number for number in shows.keys() & signatures if match(signatures[number], shows[number])}
-        sentences = tuple(mistake["sentences"])
-        numbers = any(has_numbers(signatures[number]) for number in alike)
-        every.append(Explanation(sentences, sentences, frozenset(alike), frozenset(shows) - alike, numbers))
-    found = explain(every, signatures.keys())
+    found = explain([_explanation(signatures, mistake, ()) for mistake in mistakes], signatures.keys())
+    if not found:
+        found = explain([_explanation(signatures, mistake, of_gradients) for mistake in mistakes], signatures.keys())
     if any(len(one.misconception) > 1 for one in found):
         found = found[:1]
     sentences = tuple(sentence for one in found for sentence in one.misconception)
     return CommonMistakes(sentences, len(found) > 1, len(explained_by(found)))
+
+
+def _explanation(
+    signatures: Mapping[int, Signature], mistake: Mapping[str, Any], of_gradients: Collection[int]
+) -> Explanation[tuple[str, ...]]:
+    """Return a mistake as an explanation. of_gradients: examples that need only fail, if others show the mistake."""
+    shows = {int(number): signature for number, signature in mistake["shows"].items()}
+    common = shows.keys() & signatures
+    alike = {number for number in common if match(signatures[number], shows[number])}
+    if mistake.get(ANY_GRADIENTS) and not alike <= set(of_gradients):
+        alike |= common.intersection(of_gradients)
+    sentences = tuple(mistake["sentences"])
+    numbers = any(has_numbers(signatures[number]) for number in alike)
+    return Explanation(sentences, sentences, frozenset(alike), frozenset(shows) - alike, numbers)
 
 
 def signature_of(error: BaseException) -> Signature:
@@ -65,7 +80,7 @@ def signature_of(error: BaseException) -> Signature:
             has_words, words = not error.has_own_words, error.message
         else:
             has_words, words = isinstance(error, StudentFault) or not has_own_words(error), str(error)
-        return [_checksum(f"{kind}: {words}"), 1.0] if has_words else [_checksum(kind)]
+        return [_checksum(f"{kind}: {without_style(words)}"), 1.0] if has_words else [_checksum(kind)]
     except Exception:  # the answer's own class of tensors, or a list that holds itself
         return [_checksum(kind)]
 

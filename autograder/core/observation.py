@@ -130,6 +130,27 @@ def has_own_words(error: BaseException) -> bool:
     return code.co_code[trace.tb_lasti] == _RAISES and not code.co_filename.startswith(_TORCH)
 
 
+_SIZES = re.compile(r"\s*Target sizes: |(?<=modified by an inplace operation): ")
+"""Matches the start of a tensor's sizes in PyTorch's messages; the rest is dropped, because it differs by style."""
+_TWO_SIZES = re.compile(r"(size of tensor a \()(\d+)(\) must match the size of tensor b \()(\d+)")
+"""Matches two sizes in a message of PyTorch, whose order depends on style: `a + b` or `b + a`."""
+_VIEW = "a view of a leaf Variable that requires grad"
+
+
+def without_style(message: str) -> str:
+    """Return the first line of a library's error message without the parts that differ by style.
+
+    Code with the same mistake raises errors that are equal apart from these.
+    """
+    words = _SIZES.split(message.strip().partition("\n")[0])[0].replace(_VIEW, _VIEW.replace("view of a ", ""))
+    return _TWO_SIZES.sub(_smaller_first, words)
+
+
+def _smaller_first(sizes: re.Match[str]) -> str:
+    smaller, larger = sorted([sizes[2], sizes[4]], key=int)
+    return sizes[1] + smaller + sizes[3] + larger
+
+
 def _other_than_the_stub(error: BaseException) -> str:
     """Return a message that names the student's function that raised the error; empty for the exercise's stub."""
     codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]

@@ -75,18 +75,24 @@ class RunTracer(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, own: IsOwnFile, replaced: Mapping[int, torch.Tensor], *, in_shape: bool = False) -> None:
+    def __init__(
+        self, own: IsOwnFile, replaced: Mapping[int, torch.Tensor], *, in_shape: bool = False, is_trial: bool = False
+    ) -> None:
         """own: returns whether a file is the student's code. replaced: new tensors by the numbers of the replaced ones.
 
         in_shape: replace a tensor only by one of the same shape, because some functions of torch end the process if the
-        shape differs.
+        shape differs. is_trial: only replace, and record no tensor, which is quicker.
         """
         super().__init__()
         self._in_shape = in_shape
+        self._is_trial = is_trial
+        self._number = 0
+        """The number of the next tensor."""
+        self._last = max(replaced, default=-1)
         self.made: list[TracedTensor] = []
         self.of: dict[int, int] = {}
         """Number of a tensor by its id. The tensors are stored, so that no id is used twice."""
-        self.own = own
+        self.own = cache(own)
         self.replaces = bool(replaced)
         self._replaced = replaced
         self._kept: list[Any] = []
@@ -102,12 +108,16 @@ class RunTracer(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         name = name_of(func)
-        operands = operands_in(args) + operands_in(kwargs.values()) if kwargs else operands_in(args)
-        inputs = {number for one in operands for number in self._behind(one)}
-        given = func(*args, **(kwargs or {}))
+        inputs = set[int]()
+        if not self._is_trial:
+            operands = operands_in(args) + operands_in(kwargs.values()) if kwargs else operands_in(args)
+            inputs = {number for one in operands for number in self._behind(one)}
+        given = func(*args, **kwargs) if kwargs else func(*args)
         if name in _WITHOUT_NUMBERS:
             if "empty" in name:
                 given.zero_()  # uninitialized memory differs from run to run
+            return given
+        if self._is_trial and self._number > self._last:
             return given
         noted = _Call(*_called_at(self.own), name, tuple(sorted(inputs)[:MAX_INPUTS]))
         if isinstance(given, torch.Tensor):
@@ -124,9 +134,10 @@ class RunTracer(TorchDispatchMode):
         return written if number is None else [number, *(one for one in written if one > number)]
 
     def _noted(self, tensor: torch.Tensor, call: "_Call") -> torch.Tensor:
-        number = len(self.made)
+        number = self._number
         if number >= MAX_MADE or not call.line:
             return tensor
+        self._number += 1
         new = self._replaced.get(number)
         if new is not None and (new.shape == tensor.shape or not self._in_shape):
             new = new.to(tensor.dtype)
@@ -134,6 +145,8 @@ class RunTracer(TorchDispatchMode):
                 tensor = new.clone()
             elif tensor.shape == new.shape:
                 tensor.copy_(new)
+        if self._is_trial:
+            return tensor
         numbers = tensor.numel()
         if numbers > MAX_NUMBERS or numbers > self._room or tensor.is_complex() or tensor.layout != torch.strided:
             values = torch.empty(0, dtype=torch.float64)
@@ -316,6 +329,7 @@ class OperatorMode(TorchDispatchMode):
         return func(*args, **kwargs)
 
 
+@cache
 def name_of(operator: Any) -> str:
     """Return an operator's name without its overload; higher-order operators have no overloads."""
     name: str = getattr(operator, "overloadpacket", operator).__name__

@@ -1,6 +1,5 @@
 """Backends execute the operations of proxies: a worker, a bench in this process, or a recording or caching wrapper."""
 
-import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -8,7 +7,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_ch
 
 from ..core.bench import Operation
 from ..core.cost import exceeded_limits
-from ..core.observation import Missing, Observation, Raised, StudentFault
+from ..core.observation import Missing, Observation, Raised, StudentFault, without_style
 from ..core.operations import Assemble, Build, Call, KindOf, LoadParameters, MeasureCost, NamedParameters, ProbeDevice
 from ..core.packing import Tensors
 from ..sandbox.client import Response
@@ -43,10 +42,6 @@ def separate(backend: Backend, spare_memory: int, cpu_seconds: int) -> Backend |
     return backend.apart(spare_memory, cpu_seconds) if isinstance(backend, Separable) else None
 
 
-_SIZES = re.compile(r"\s*Target sizes: |(?<=modified by an inplace operation): ")
-"""Matches the start of a tensor's sizes in PyTorch's messages; the rest is dropped, because it differs by style."""
-_TWO_SIZES = re.compile(r"(size of tensor a \()(\d+)(\) must match the size of tensor b \()(\d+)")
-"""Matches two sizes in a message of PyTorch, whose order depends on style: `a + b` or `b + a`."""
 _REFUSALS = frozenset({"ValueError", "AssertionError"})
 """Names of the exceptions with which a class rejects arguments; each author words the message."""
 
@@ -110,15 +105,9 @@ class Recording:
             case Raised(type_name=type_name, has_own_words=True):
                 return f"raised {type_name}"
             case Raised(type_name=type_name, message=message):
-                words = _SIZES.split(message.strip().partition("\n")[0])[0]
-                words = _TWO_SIZES.sub(_smaller_first, words)
+                words = without_style(message)
                 return f"raised {type_name}: {words.replace(self.called, self.exercise) if self.called else words}"
         return str(fault)
-
-
-def _smaller_first(sizes: re.Match[str]) -> str:
-    smaller, larger = sorted([sizes[2], sizes[4]], key=int)
-    return sizes[1] + smaller + sizes[3] + larger
 
 
 def _behaviour(operation: Operation[Any], result: Any) -> Any:

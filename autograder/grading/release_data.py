@@ -15,7 +15,7 @@ import torch
 from .. import catalogue
 from ..catalogue.bug_hunts import hunt_of
 from ..catalogue.build_cache import BuildCache
-from ..core.mistake_signatures import Signature, is_telling, match
+from ..core.mistake_signatures import ANY_GRADIENTS, Signature, is_telling, match
 from ..course import content
 from ..graders.collection import HiddenTests
 from ..pool.requests import Handout
@@ -54,19 +54,25 @@ def signatures(
 
 def released_misconceptions(unit: str, exercise: str, found: Mapping[str, Signatures]) -> list[dict[str, Any]]:
     """Return the misconceptions of an exercise as JSON, grouped if the student check cannot tell them apart."""
-    groups: list[tuple[list[str], Signatures]] = []
+    groups: list[tuple[list[str], Signatures, set[bool]]] = []
     for one in _misconceptions(unit, exercise):
         shows = found[one.source()]
         if not shows:
             continue
-        sentences = next((sentences for sentences, other in groups if _is_same(other, shows)), None)
-        if sentences is None:
-            groups.append(([one.sentence], shows))
-        elif one.sentence not in sentences:  # else it is a variant of the same misconception
+        same = next((group for group in groups if _is_same(group[1], shows)), None)
+        sentences, _, of_gradients = same or ([], shows, set[bool]())
+        if same is None:
+            groups.append((sentences, shows, of_gradients))
+        if one.sentence not in sentences:  # else it is a variant of the same misconception
             sentences.append(one.sentence)
+        of_gradients.add(one.kind == "gradient")
     return [
-        {"sentences": sentences, "shows": {str(number): _rounded(one) for number, one in shows.items()}}
-        for sentences, shows in groups
+        {
+            "sentences": sentences,
+            "shows": {str(number): _rounded(one) for number, one in shows.items()},
+            **({} if any(of_gradients) else {ANY_GRADIENTS: True}),
+        }
+        for sentences, shows, of_gradients in groups
         if len(sentences) <= MOST_SENTENCES
     ]
 

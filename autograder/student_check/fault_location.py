@@ -106,7 +106,10 @@ def _explain_run(answer: Any, right: Reference, file: str, first: Run) -> str:
     def again(replaced: Mapping[int, torch.Tensor]) -> Run:
         return trace_answer(answer, right.case, file, replaced) if replaced else first
 
-    fault = locate_fault(right, again)
+    def attempt(replaced: Mapping[int, torch.Tensor]) -> Run:
+        return trace_answer(answer, right.case, file, replaced, is_trial=True)
+
+    fault = locate_fault(right, again, attempt, in_shape=True)
     return explain(fault, right.case, linecache.getlines) if fault and _is_own(fault, first, file) else ""
 
 
@@ -146,12 +149,21 @@ def _is_own(fault: LocatedFault, run: Run, file: str) -> bool:
 
 
 def trace_answer(
-    answer: Any, case: TraceCase, file: str, replaced: Mapping[int, torch.Tensor] = MappingProxyType({})
+    answer: Any,
+    case: TraceCase,
+    file: str,
+    replaced: Mapping[int, torch.Tensor] = MappingProxyType({}),
+    *,
+    is_trial: bool = False,
 ) -> Run:
-    """Run the answer on a case, with some of its tensors replaced. file: the file name of its code."""
+    """Run the answer on a case, with some of its tensors replaced.
+
+    file: the file name of its code. is_trial: record no tensor, only the result.
+    """
     torch.default_generator.manual_seed(0)
     call = prepare_call(answer, case.built, case.parameters, case.arguments, case.through)
-    return trace_run(call, RunTracer(lambda name: name == file or is_cell(name), replaced, in_shape=True))
+    tracer = RunTracer(lambda name: name == file or is_cell(name), replaced, in_shape=True, is_trial=is_trial)
+    return trace_run(call, tracer)
 
 
 _CUTS = {

@@ -1,7 +1,7 @@
 """Judgement of the student check's examples, by the same functions as in hidden tests: see `core.judgement`."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -45,10 +45,13 @@ _FAR = 1e6
 _LONGEST = 200
 
 
-def judge_example(names: Mapping[str, Any], example: Mapping[str, Any], runner: StepRunner | None = None) -> StepRunner:
+def judge_example(
+    names: Mapping[str, Any], example: Mapping[str, Any], runner: StepRunner | None = None, *, is_wrong: bool = False
+) -> StepRunner:
     """Run an example on the notebook's code, and judge it. Return the runner, by default a new one.
 
-    names: the notebook's. Raises Mismatch if the example fails, StudentFault, and what the student's code raises.
+    names: the notebook's. is_wrong: True if a value was wrong in another example, so that it may be wrong here, too.
+    Raises Mismatch if the example fails, StudentFault, and what the student's code raises.
     """
     aspects = set(example.get("looks_at", ["value"]))
     runner = runner or StepRunner(names)
@@ -59,7 +62,10 @@ def judge_example(names: Mapping[str, Any], example: Mapping[str, Any], runner: 
     for step in example["steps"]:
         if step["operation"] == "load" and "unbiased" in example and runner.lacks_biases(step):
             runner.begin_again()
-            return judge_example(names, {**_without_variant(example), "steps": example["unbiased"]}, runner)
+            of_variant = {**_without_variant(example), "steps": example["unbiased"]}
+            return judge_example(names, of_variant, runner, is_wrong=is_wrong)
+        if is_wrong and "value" in aspects and step["operation"] == "cost" and "name" in step:
+            _judge_uncounted(runner, step)
         result = _run_step(runner, step)
         if isinstance(result, Call):
             calls.append(result)
@@ -129,6 +135,17 @@ def _run_step(runner: StepRunner, step: Mapping[str, Any]) -> Any:
         return None
     returned = result.value if isinstance(result, Call) else None
     raise Mismatch(complaints.RAISES_NOTHING, behaviour=(returned,))
+
+
+def _judge_uncounted(runner: StepRunner, step: Mapping[str, Any]) -> None:
+    """Raise Mismatch if a counted call of a function returns a wrong value. Counting would take several times as long.
+
+    The value is judged before the cost, so a wrong value decides.
+    """
+    state = torch.get_rng_state()
+    with torch.no_grad(), suppress(OddForm):
+        _value(runner.run({**step, "operation": "call"}))
+    torch.set_rng_state(state)
 
 
 def message_with_values(mismatch: Mismatch) -> str:

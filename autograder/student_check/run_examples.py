@@ -198,7 +198,9 @@ def run_examples(
         warnings.simplefilter("ignore")  # the student has read PyTorch's warnings already
         late = False
         for example in of["examples"]:
-            one = ExampleResult(example, skipped=True) if late else _run_example(names, example, dtype)
+            is_wrong = any(one.problem and one.aspect == OF_VALUE for one in found.tried)
+            skipped = ExampleResult(example, skipped=True)
+            one = skipped if late else _run_example(names, example, dtype, is_wrong=is_wrong)
             found.tried.append(one)
             if one.problem == NOT_WRITTEN:
                 found.missing = NOT_WRITTEN
@@ -207,18 +209,27 @@ def run_examples(
     found.calls = sorted(libraries & forbids)
     needs_another = any(COMES_FIRST in one.problem for one in found.tried)
     if not (found.is_late or found.calls or needs_another):
-        found.mistakes = matching_mistakes(found.signatures, mistakes)
+        of_gradients = [number for number, one in enumerate(found.tried) if _is_of_gradients(one.example)]
+        found.mistakes = matching_mistakes(found.signatures, mistakes, of_gradients)
     return found
+
+
+def _is_of_gradients(example: Mapping[str, Any]) -> bool:
+    """Return whether gradients flow back in each call of an example."""
+    calls = [step for step in example["steps"] if step["operation"] == "call"]
+    return bool(calls) and all("cotangents" in step for step in calls)
 
 
 _TOO_LONG = f"It did not come back within {SECONDS:g} seconds. Does a loop in it never end?"
 
 
-def _run_example(names: dict[str, Any], example: Mapping[str, Any], dtype: torch.dtype | None) -> ExampleResult:
+def _run_example(
+    names: dict[str, Any], example: Mapping[str, Any], dtype: torch.dtype | None, *, is_wrong: bool
+) -> ExampleResult:
     runner, one = StepRunner(names, dtype), ExampleResult(example)
     try:
         with limited():
-            _judge(names, example, runner, one)
+            _judge(names, example, runner, one, is_wrong=is_wrong)
     except KeyboardInterrupt:
         raise
     except TimeUp:
@@ -235,9 +246,11 @@ def _run_example(names: dict[str, Any], example: Mapping[str, Any], dtype: torch
     return one
 
 
-def _judge(names: dict[str, Any], example: Mapping[str, Any], runner: StepRunner, one: ExampleResult) -> None:
+def _judge(
+    names: dict[str, Any], example: Mapping[str, Any], runner: StepRunner, one: ExampleResult, *, is_wrong: bool
+) -> None:
     try:
-        judge_example(names, example, runner)
+        judge_example(names, example, runner, is_wrong=is_wrong)
     except (KeyboardInterrupt, TimeUp):
         raise
     except BaseException as error:
@@ -315,9 +328,11 @@ def _record(library: str | None) -> None:
 class _OperatorRecorder(OperatorMode):
     """Records the libraries of operators, including those that autograd and methods of tensors call."""
 
-    def operate(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
         _record(library_of(name_of(func)))
-        return super().operate(func, args, kwargs)
+        return func(*args, **kwargs) if kwargs else func(*args)
 
 
 class _FunctionRecorder(TorchFunctionMode):

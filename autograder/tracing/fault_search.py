@@ -24,26 +24,33 @@ from .tensor_status import RESHAPING, TensorStatus
 _MAX_UNUSED = 4
 
 
-def locate_fault(reference: Reference, rerun: Rerun) -> LocatedFault | None:
+def locate_fault(
+    reference: Reference, rerun: Rerun, attempt: Rerun | None = None, *, in_shape: bool = False
+) -> LocatedFault | None:
     """Return the fault of an answer on the reference's case; None if it is right, or if no line is found.
 
     rerun: runs the answer on the case, with some of its tensors replaced; the first call replaces nothing. What it
-    raises is passed on.
+    raises is passed on. attempt: a quicker `rerun` that records no tensors; most substitutions do not correct the run.
+    in_shape: True if both replace a tensor only by one of the same shape.
     """
     run = rerun({})
-    fault = None if reference.is_right(run) else _FaultSearch(reference, run, rerun).search()
+    if reference.is_right(run):
+        return None
+    status = TensorStatus(reference, run.made)
+    runs = SubstitutionRuns(status, run, rerun, attempt, in_shape=in_shape)
+    fault = _FaultSearch(status, run, runs).search()
     return None if fault is None or fault.kind in reference.case.unreported else fault
 
 
 class _FaultSearch:
     """The search for the fault of one run."""
 
-    def __init__(self, reference: Reference, run: Run, rerun: Rerun) -> None:
-        self._reference = reference
+    def __init__(self, status: TensorStatus, run: Run, runs: SubstitutionRuns) -> None:
+        self._reference = status.reference
         self._run = run
         self._made = run.made
-        self._status = TensorStatus(reference, run.made)
-        self._runs = SubstitutionRuns(self._status, run, rerun)
+        self._status = status
+        self._runs = runs
 
     def search(self) -> LocatedFault | None:
         return wrong_count(self._status, self._run) or self._unused() or self._by_substitution()

@@ -102,6 +102,13 @@ class Reference:
         }
 
     @cached_property
+    def _prescaled_by_shape(self) -> dict[torch.Size, torch.Tensor]:
+        by_shape: dict[torch.Size, list[torch.Tensor]] = {}
+        for scaled in self.prescaled:
+            by_shape.setdefault(scaled.shape, []).append(comparable(scaled).flatten())
+        return {shape: torch.stack(tensors) for shape, tensors in by_shape.items()}
+
+    @cached_property
     def whole_tensors(self) -> list[RightTensor]:
         """The reference tensors without slices and masks."""
         return [tensor for tensor in self.tensors if not tensor.is_slice and not tensor.is_mask]
@@ -130,8 +137,7 @@ class Reference:
         stacked, tensors = self._by_shape.get(squeezed_shape(values.shape), (None, []))
         if stacked is None:
             return []
-        flat = comparable(values).flatten()
-        is_close = ((stacked - flat).abs() <= TOLERANCE * (1 + flat.abs())).all(dim=1)
+        is_close = _is_close(stacked, comparable(values).flatten())
         return [tensor for tensor, matches in zip(tensors, is_close.tolist(), strict=True) if matches]
 
     def has_shape(self, shape: Iterable[int]) -> bool:
@@ -141,7 +147,8 @@ class Reference:
     def is_prescaled(self, values: torch.Tensor) -> bool:
         """Return whether a tensor equals a prescaled one."""
         squeezed = values.squeeze()
-        return any(scaled.shape == squeezed.shape and has_same_values(scaled, squeezed) for scaled in self.prescaled)
+        stacked = self._prescaled_by_shape.get(squeezed.shape)
+        return stacked is not None and bool(_is_close(stacked, comparable(squeezed).flatten()).any())
 
     def is_right(self, run: Run) -> bool:
         """Return whether a run ended with the right result."""
@@ -152,6 +159,11 @@ class Reference:
             result.shape == expected.shape and not result.is_complex() and has_same_values(result, expected)
             for result, expected in zip(results, self.results, strict=True)
         )
+
+
+def _is_close(stacked: torch.Tensor, flat: torch.Tensor) -> torch.Tensor:
+    """Return, for each row of comparable values, whether all of them are near these."""
+    return ((stacked - flat).abs() <= TOLERANCE * (1 + flat.abs())).all(dim=1)
 
 
 def comparable(values: torch.Tensor) -> torch.Tensor:
@@ -169,8 +181,12 @@ def is_mask(values: torch.Tensor) -> bool:
     """Return whether a tensor has exactly two values, one of them 0, and two dimensions or more."""
     if values.numel() < 2 or values.dim() < 2:
         return False
-    distinct = comparable(values).unique()
-    return len(distinct) == 2 and bool((distinct == 0).any())
+    numbers = comparable(values).flatten()
+    hides = numbers != 0
+    if bool(hides.all()):
+        return False
+    others = numbers[hides]
+    return bool(others.numel()) and bool((others == others[0]).all())
 
 
 def is_unambiguous(needed: torch.Tensor, made: torch.Tensor) -> bool:

@@ -23,6 +23,8 @@ _MAX_RUNS = 120
 """Maximum number of runs of one answer."""
 _MAX_FIRST = 16
 """Maximum number of substitutions for the first of two wrong lines."""
+_UNRECORDED = torch.Size([0])
+"""The shape that a record has instead of the elements of a large tensor."""
 Rerun = Callable[[Mapping[int, torch.Tensor]], Run]
 """Runs the answer again. Its argument: new tensors by the numbers of those that they replace."""
 
@@ -305,11 +307,14 @@ class Correction:
 class SubstitutionRuns:
     """The runs of one answer with substitutions. Their number is limited."""
 
-    def __init__(self, status: TensorStatus, run: Run, rerun: Rerun) -> None:
+    def __init__(self, status: TensorStatus, run: Run, rerun: Rerun, attempt: Rerun | None, *, in_shape: bool) -> None:
+        """run: the answer's run without substitutions. rerun, attempt, in_shape: see `fault_search.locate_fault`."""
         self._status = status
         self._reference = status.reference
         self._run = run
         self._rerun = rerun
+        self._attempt = attempt or rerun
+        self._in_shape = in_shape
         self._runs_left = _MAX_RUNS
 
     @property
@@ -323,17 +328,24 @@ class SubstitutionRuns:
         A tensor made in a loop is replaced in all iterations.
         """
         for substitution in substitutions(self._status, number):
-            run = self._run_with(substitution.replaced)
-            if run is None:
+            if self.is_exhausted:
                 return None
-            if self._reference.is_right(run):
-                return self._correction(substitution, run)
+            if self.is_corrected_by(substitution.replaced):
+                run = self._rerun(substitution.replaced)
+                return self._correction(substitution, run) if self._reference.is_right(run) else None
         return None
 
     def is_corrected_by(self, replaced: Mapping[int, torch.Tensor]) -> bool:
         """Return whether the result is right with these tensors replaced."""
-        run = self._run_with(replaced)
-        return run is not None and self._reference.is_right(run)
+        return self._may_run() and self._replaces(replaced) and self._reference.is_right(self._attempt(replaced))
+
+    def _replaces(self, replaced: Mapping[int, torch.Tensor]) -> bool:
+        """Return whether a run replaces any of these tensors: if not, its result is as wrong as before."""
+        made = self._run.made
+        return not self._in_shape or any(
+            number >= len(made) or made[number].values.shape in (values.shape, _UNRECORDED)
+            for number, values in replaced.items()
+        )
 
     def first_of_two(self, numbers: Iterable[int]) -> Substitution | None:
         """Return a substitution for one of these tensors that needs another one, on a later line, to correct the run.
@@ -341,26 +353,25 @@ class SubstitutionRuns:
         A line between the two must make a right tensor from the first.
         """
         candidates = chain.from_iterable(substitutions(self._status, number) for number in numbers)
-        for attempt, substitution in enumerate(candidates):
-            run = self._run_with(substitution.replaced)
-            if run is None or attempt >= _MAX_FIRST:
+        for substitution in islice(candidates, _MAX_FIRST):
+            if not self._may_run():
                 return None
+            run = self._rerun(substitution.replaced)
             if run.error is None and self._is_corrected_later(run, substitution):
                 return substitution
         return None
 
     def _is_corrected_later(self, run: Run, first: Substitution) -> bool:
-        status = TensorStatus(self._reference, run.made)
+        status = TensorStatus(self._reference, run.made, self._status)
         descendants = [n for n in range(first.number + 1, len(run.made)) if first.number in status.ancestors[n]]
         if not any(self._is_newly_right(number, status, first) for number in descendants):
             return False
         for substitution in chain.from_iterable(
             substitutions(status, n) for n in filter(status.is_unknown, descendants)
         ):
-            both = self._run_with({**first.replaced, **substitution.replaced})
-            if both is None:
+            if self.is_exhausted:
                 return False
-            if self._reference.is_right(both):
+            if self.is_corrected_by({**first.replaced, **substitution.replaced}):
                 return True
         return False
 
@@ -372,11 +383,12 @@ class SubstitutionRuns:
         is_elsewhere = status.made[number].line != self._run.made[first.number].line
         return is_new and is_elsewhere and not status.is_reshaped(number)
 
-    def _run_with(self, replaced: Mapping[int, torch.Tensor]) -> Run | None:
+    def _may_run(self) -> bool:
+        """Count one more run; return False if the limit was reached before."""
         if self.is_exhausted:
-            return None
+            return False
         self._runs_left -= 1
-        return self._rerun(replaced)
+        return True
 
     def _correction(self, substitution: Substitution, run: Run) -> Correction:
         replaced, pending = substitution.replaced, result_tensors(run)

@@ -6,6 +6,7 @@ match none: they are unknown. An unknown tensor need not be wrong, because right
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations
+from typing import NamedTuple
 
 import torch
 
@@ -28,28 +29,43 @@ Block = tuple[slice, ...]
 """The position of a block in a tensor."""
 
 
+class _Values(NamedTuple):
+    """The part of a tensor's status that depends only on its values."""
+
+    matches: list[RightTensor]
+    is_prescaled: bool
+    says_nothing: bool
+    """True for a whole number, and for the numbers from 0 to n."""
+    is_constant: bool
+    """True if the tensor has several elements, and all are equal."""
+    is_mask: bool
+    is_huge: bool
+    """True if an element stands for infinity."""
+
+
 class TensorStatus:
     """The status of the tensors of one run, by their numbers in the run."""
 
-    def __init__(self, reference: Reference, made: Sequence[TracedTensor]) -> None:
+    def __init__(
+        self, reference: Reference, made: Sequence[TracedTensor], earlier: "TensorStatus | None" = None
+    ) -> None:
+        """earlier: the status of another run of the same answer, most of whose tensors had the same values."""
         self.reference = reference
         self.made = made
         self.ancestors = find_ancestors(made)
         """The tensors that went into each tensor, directly or through others."""
-        self.matches = [
-            [] if _matches_by_chance(tensor.values) else reference.matches(tensor.values) for tensor in made
-        ]
+        self._known: dict[tuple[torch.Size, bytes], _Values] = earlier._known if earlier else {}
+        """By shape and elements. Loops and repeated runs make the same tensors again."""
+        values = self._values = [self._values_of(tensor.values) for tensor in made]
+        self.matches = [one.matches for one in values]
         """The reference tensors with the same values."""
         self.is_trivial = list[bool]()
         """True for tensors that say nothing about the code: a whole number, a constant, 0 to n."""
         self.is_mask = list[bool]()
-        for tensor in made:
-            self.is_trivial.append(self._is_trivial(tensor))
-            self.is_mask.append(self._is_mask(tensor))
-        self.is_prescaled = [
-            not matches and reference.is_prescaled(tensor.values)
-            for matches, tensor in zip(self.matches, made, strict=True)
-        ]
+        for number in range(len(made)):
+            self.is_trivial.append(self._is_trivial(number))
+            self.is_mask.append(self._is_mask(number))
+        self.is_prescaled = [one.is_prescaled for one in values]
         self.confirmed = self._confirmed()
         """The tensors from which a matched tensor was computed: they are right, whether matched or not."""
         self.is_rightly_used = self._rightly_used()
@@ -174,20 +190,26 @@ class TensorStatus:
             parts.append(other_number)
         return parts
 
-    def _is_trivial(self, made: TracedTensor) -> bool:
-        values = made.values
-        if not values.numel():
-            return True
-        if values.numel() == 1:
-            return bool(values == values.round()) and all(self.is_trivial[source] for source in made.inputs)
-        if bool((values != values.flatten()[0]).any()):
-            return max(values.shape) == values.numel() and _counts(values)
-        return _is_from_factory(made) or all(self.is_trivial[source] for source in made.inputs)
+    def _values_of(self, values: torch.Tensor) -> _Values:
+        key = values.shape, values.numpy().tobytes()
+        if key not in self._known:
+            self._known[key] = _inspect(values, self.reference)
+        return self._known[key]
 
-    def _is_mask(self, made: TracedTensor) -> bool:
-        if not is_mask(made.values):
+    def _is_trivial(self, number: int) -> bool:
+        made, values = self.made[number], self._values[number]
+        if made.values.numel() > 1 and not values.is_constant:
+            return values.says_nothing
+        if made.values.numel() == 1 and not values.says_nothing:
             return False
-        if not bool((made.values > _FINITE).any()) or _is_from_factory(made):
+        is_made_of_nothing = not made.values.numel() or (values.is_constant and _is_from_factory(made))
+        return is_made_of_nothing or all(self.is_trivial[source] for source in made.inputs)
+
+    def _is_mask(self, number: int) -> bool:
+        made, values = self.made[number], self._values[number]
+        if not values.is_mask:
+            return False
+        if not values.is_huge or _is_from_factory(made):
             return True
         # Computed elements that overflow may look like a mask.
         return bool(made.inputs) and all(self.is_trivial[source] or self.is_mask[source] for source in made.inputs)
@@ -245,12 +267,37 @@ def _find_block(values: torch.Tensor, part: torch.Tensor) -> Block | None:
     return None
 
 
-def _matches_by_chance(values: torch.Tensor) -> bool:
-    """Return whether a tensor is constant or overflown, so that a match would prove nothing."""
-    if bool(values.isposinf().any()) or bool(values.isnan().any()):
+def _inspect(values: torch.Tensor, reference: Reference) -> _Values:
+    count = values.numel()
+    if not count:
+        return _Values([], reference.is_prescaled(values), True, False, False, False)
+    flat = values.flatten()
+    first = flat[0]
+    differs = flat != first
+    is_constant = count > 1 and not bool(differs.any())
+    matches = [] if is_constant or _matches_by_chance(flat, differs) else reference.matches(values)
+    if count == 1:
+        says_nothing = bool(first == first.round())
+    else:
+        says_nothing = not is_constant and max(values.shape) == count and _counts(values)
+    return _Values(
+        matches,
+        not matches and reference.is_prescaled(values),
+        says_nothing,
+        is_constant,
+        not is_constant and is_mask(values),
+        bool((flat > _FINITE).any()),
+    )
+
+
+def _matches_by_chance(flat: torch.Tensor, differs: torch.Tensor) -> bool:
+    """Return whether a tensor is overflown or nearly constant, so that a match would prove nothing.
+
+    flat: its elements. differs: True for those that are not equal to the first.
+    """
+    if bool((flat.isnan() | flat.isposinf()).any()):
         return True
-    first = values.flatten()[:1]
-    return values.numel() > 1 and bool(((values == first) | ((values - first).abs() <= _CONSTANT)).all())
+    return flat.numel() > 1 and bool((~differs | ((flat - flat[0]).abs() <= _CONSTANT)).all())
 
 
 def _is_from_factory(made: TracedTensor) -> bool:

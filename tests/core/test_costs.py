@@ -20,7 +20,7 @@ from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
 from autograder.core.comparison import Expected, Mismatch, Unproven, assert_close
 from autograder.core.cost import LEFT, OPERATOR, THREAD, UNSEEN, measure_cost
-from autograder.core.countable import SealedCostCounter
+from autograder.core.countable import Sealed, SealedCostCounter
 from autograder.graders.collection import Verdict
 from autograder.graders.fixtures import Reference
 from autograder.graders.proxy import StudentProxy
@@ -475,6 +475,30 @@ def test_the_check_says_the_same():
     judge_example({"f": lambda q, k, v: v * 2}, example)
     with pytest.raises(Mismatch, match=r"The code makes a tensor of shape \(32, 32\): 1,024 numbers; 512 are enough."):
         judge_example({"f": by_matmul}, example)
+
+
+def test_a_call_whose_value_is_wrong_is_not_counted_if_an_example_failed_before():
+    x = {"shape": [2], "values": [1.0, 2.0]}
+    step = {"operation": "cost", "name": "f", "args": [x], "result": x, "limits": {"operations": 100}}
+    example, seen = {"statement": "", "looks_at": ["cost", "value"], "steps": [step]}, []
+
+    def wrong(x):
+        seen.append(type(x))
+        return x * 2
+
+    def right(x):
+        seen.append(type(x))
+        return x * 1
+
+    for is_wrong, kinds in ((False, [Sealed]), (True, [torch.Tensor])):
+        with pytest.raises(Mismatch, match="differs"):
+            judge_example({"f": wrong}, example, is_wrong=is_wrong)
+        assert seen == kinds
+        seen.clear()
+    judge_example({"f": right}, example, is_wrong=True)
+    assert seen == [torch.Tensor, Sealed]
+    with pytest.raises(Mismatch, match="operations"):
+        judge_example({"f": lambda x: x.repeat(200)[:2]}, example, is_wrong=True)
 
 
 def grader(name, points, **kinds):

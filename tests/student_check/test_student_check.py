@@ -19,7 +19,7 @@ from autograder.catalogue.mutation_record import check_part
 from autograder.catalogue.mutation_report import check_verdict, released_check
 from autograder.core import dropout
 from autograder.core.comparison import Mismatch
-from autograder.core.mistake_signatures import CommonMistakes, matching_mistakes, signature_of
+from autograder.core.mistake_signatures import ANY_GRADIENTS, CommonMistakes, matching_mistakes, signature_of
 from autograder.core.run_trace import Run
 from autograder.graders.collection import collect
 from autograder.grading import public_examples, reference_trace
@@ -319,6 +319,43 @@ def test_sentences_on_mistakes_say_how_they_belong_together():
     assert matching_mistakes({**failed, 7: [5, 1.0]}, [either, tail]) == CommonMistakes(("one", "other"), False, 2)
     assert matching_mistakes({**failed, 7: [6, 1.0]}, [wide, tail]) == CommonMistakes(("wide",), False, 2)
     assert matching_mistakes({0: [1, 2.1], 1: [3, 4.0]}, [wide, tail]) == CommonMistakes()
+
+
+def test_gradients_are_compared_only_for_mistakes_about_gradients_if_nothing_else_fits():
+    in_place = {**known_mistake("in place", _3=[7, 2.0], _5=[8, 1.0]), ANY_GRADIENTS: True}
+    detached = known_mistake("detached", _3=[7, 2.0])
+    failed = {3: [9, 1.0], 5: [8, 1.0]}
+    assert matching_mistakes(failed, [in_place, detached], [3]) == CommonMistakes(("in place",), False, 2)
+    assert matching_mistakes(failed, [in_place, detached]) == CommonMistakes()
+    assert matching_mistakes({3: [9, 1.0]}, [in_place, detached], [3]) == CommonMistakes(), "shown by nothing else"
+    of_gradients = {key: one for key, one in in_place.items() if key != ANY_GRADIENTS}
+    assert matching_mistakes(failed, [of_gradients], [3]) == CommonMistakes()
+    assert matching_mistakes({3: [7, 2.0]}, [in_place, detached], [3]) == CommonMistakes(("detached",), False, 1)
+
+
+def error_of(call):
+    with pytest.raises(RuntimeError) as raised:
+        call()
+    return raised.value
+
+
+def test_errors_that_differ_only_by_style_have_one_signature():
+    def needed(*sizes):
+        x = torch.ones(*sizes, requires_grad=True)
+        y = x.exp() if len(sizes) > 1 else x.tanh()
+        y += 1
+        y.sum().backward()
+
+    leaf, long = torch.ones(3, requires_grad=True), torch.ones(2, 4)
+    pairs = [
+        (lambda: needed(2, 3), lambda: needed(5)),
+        (lambda: leaf.mul_(2), lambda: leaf.view(1, 3).mul_(2)),
+        (lambda: leaf + long, lambda: long + leaf),
+    ]
+    signatures = [[signature_of(error_of(call)) for call in pair] for pair in pairs]
+    assert all(one == other for one, other in signatures)
+    assert len({tuple(one) for one, _ in signatures}) == len(pairs)
+    assert signature_of(error_of(lambda: leaf + long)) != signature_of(error_of(lambda: leaf + torch.ones(2, 5)))
 
 
 def test_a_value_that_cannot_be_described_has_a_signature():

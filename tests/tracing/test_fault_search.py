@@ -11,10 +11,11 @@ from autograder.core.bench import Bench
 from autograder.core.observation import CELL_PREFIX
 from autograder.core.operations import TraceRun
 from autograder.core.packing import ProtocolError
-from autograder.core.run_trace import MAX_MADE, Run, RunTracer, TracedTensor, pack_run, trace_run
+from autograder.core.run_trace import MAX_MADE, Run, RunTracer, TracedTensor, pack_run, prepare_call, trace_run
 from autograder.graders.decoding import decode_trace
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
+from autograder.tracing.fault import FaultKind
 from autograder.tracing.fault_search import locate_fault
 from tests.located.edits import right_sources
 from tests.located.measure import FILE, defined, run_of
@@ -204,6 +205,56 @@ def test_two_wrong_lines_are_not_called_right():
     lines = [n for n, one in enumerate(wrong.splitlines(), 1) if "softmax" in one or "2 * context" in one]
     found = located("multi_head_attention", "MultiHeadAttention", wrong)
     assert found is None or set(found.lines) <= set(lines)
+
+
+def test_a_trial_replaces_the_same_tensors_as_a_recorded_run():
+    source = """\
+def f(x):
+    state = torch.empty_like(x)
+    for row in x.unbind(0):
+        largest, at = (row * 2).max(dim=-1)
+        state += largest * row
+    return state
+"""
+    scope = {"torch": torch}
+    exec(compile(source, FILE, "exec"), scope)
+    x = torch.arange(6.0).reshape(2, 3)
+    first = trace_run(lambda: scope["f"](x.clone()), RunTracer(FILE.__eq__, {}))
+    changed = 0
+    for number, one in enumerate(first.made):
+        new = {number: one.values + 1}
+        recorded, trial = (
+            trace_run(lambda: scope["f"](x.clone()), RunTracer(FILE.__eq__, new, is_trial=is_trial))
+            for is_trial in (False, True)
+        )
+        assert torch.equal(recorded.result, trial.result), one
+        assert not trial.made
+        changed += not torch.equal(recorded.result, first.result)
+    assert changed > len(first.made) / 2
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_trials_find_the_fault_of_recorded_runs(mistake):
+    right, old, new = WRONG[mistake]
+    unit, exercise = (
+        ("multi_head_attention", "MultiHeadAttention") if right is HEADS else ("causal_attention", "CausalAttention")
+    )
+    answer = defined(unit, exercise, right.replace(old, new))
+    case, reference = known(unit, exercise)[0]
+    tried = []
+
+    def attempt(replaced):
+        tried.append(replaced)
+        torch.default_generator.manual_seed(0)
+        call = prepare_call(answer, case.built, case.parameters, case.arguments, case.through)
+        return trace_run(call, RunTracer(FILE.__eq__, replaced, is_trial=True))
+
+    def rerun(replaced):
+        return run_of(answer, case, replaced)
+
+    recorded, by_trials = locate_fault(reference, rerun), locate_fault(reference, rerun, attempt)
+    assert (by_trials.lines, by_trials.kind) == (recorded.lines, recorded.kind)
+    assert tried or recorded.kind is FaultKind.UNUSED or recorded.kind is FaultKind.WRONG_RETURN
 
 
 def test_a_run_is_bounded():
