@@ -114,7 +114,7 @@ def assert_biases_learn(student: CallableProxy, reference: CallableProxy, *args:
     right = reference.observe(*args, cotangent=cotangent).parameter_gradients
     seen = student.observe(*args, cotangent=cotangent).parameter_gradients
     for name in filter(is_bias, right):
-        assert_gradient(seen.get(name), right[name], complaints.parameter(name))
+        assert_gradient(seen.get(name), right[name], complaints.parameter(name), right.values())
 
 
 def assert_right_where_large(
