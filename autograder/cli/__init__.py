@@ -28,6 +28,7 @@ _MODULES = {
     "read": "read",
     "remove-exercise": "authoring",
     "report": "classroom",
+    "reseed": "authoring",
     "reweight": "classroom",
     "serve": "serve",
     "slides": "slides",

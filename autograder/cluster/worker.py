@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from ..course import content
+from ..course import case_secret, content
 from ..errors import UserError
 from ..pool.grading_pool import GradingPool, GradingProcess, GradingRefused, GradingStopped
 from ..report import Report
@@ -56,7 +56,7 @@ def _able(message: bytes) -> Able | Unable:
         return Unable(
             f"the worker's version of the autograder or of {terms.unit} differs (digest {digest[:12]}; required: "
             f"{terms.kit[:12]}). Install the same version on the worker, and copy the course: autograder.toml, "
-            "autograder/, solutions/, and the class's source/ and release/."
+            f"autograder/, solutions/, the class's source/ and release/, and {case_secret.FILE} if there is one."
         )
     with cached_pool.process(terms) as pool:
         ready = pool.ready()
