@@ -47,3 +47,13 @@ def test_a_right_answer_keeps_a_margin(hidden_tests, monkeypatch, unit, number):
 
 def is_drawn(test):
     return "rng" in test.arguments and not test.is_public
+
+
+def test_a_right_answer_passes_where_large_scores_are_nearly_equal(hidden_tests):
+    """Rounding errors of scores of 1e5 change these weights, so the tolerance for large scores is too small."""
+    (test,) = [
+        test for test in hidden_tests["inference"]["CachedMultiHeadAttention"] if test.name == "test_large_scores"
+    ]
+    examiner = Examiner({"inference": {test.exercise: [replace(test, secret="secret 21")]}})
+    (verdict,) = examiner.examine("inference", test.exercise, candidate_bench("inference", None)).verdicts
+    assert verdict.outcome == "passed", verdict.seen
