@@ -143,7 +143,7 @@ def assert_right_where_large(
 def rounding_error(reference: CallableProxy, *args: Any) -> float:
     """Return by how much the right result changes if the inputs change by rounding errors of several operations.
 
-    The change is relative to 1 + the size of the result's largest element.
+    The change of an element is relative to 1 + its size, or that of the result's largest element: see `right_elements`.
     """
 
     def rounded(arg: Any) -> Any:
@@ -154,8 +154,9 @@ def rounding_error(reference: CallableProxy, *args: Any) -> float:
 
     right = reference(*args).value
     other = reference(*(map_nested(arg, rounded) for arg in args)).value
-    changes = (right - other).abs()[right.isfinite() & other.isfinite()]
-    return float(changes.max()) / (1 + largest_size(right)) if changes.numel() else 0.0
+    changes = (right - other).abs() / (1 + right.abs().clamp(min=largest_size(right)))
+    changes = changes[right.isfinite() & other.isfinite()]
+    return float(changes.max()) if changes.numel() else 0.0
 
 
 def assert_finite(student: StudentProxy, own: CallableProxy, *args: Any, cotangent: torch.Tensor) -> None:

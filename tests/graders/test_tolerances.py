@@ -11,6 +11,8 @@ import torch
 from autograder import catalogue, course
 from autograder.core.comparison import TOLERANCE
 from autograder.graders.collection import collect
+from autograder.graders.fixtures import Reference
+from autograder.graders.statements import rounding_error
 from autograder.grading.examiner import Examiner, candidate_bench
 from tests import sampling
 
@@ -57,3 +59,9 @@ def test_a_right_answer_passes_where_large_scores_are_nearly_equal(hidden_tests)
     examiner = Examiner({"inference": {test.exercise: [replace(test, secret="secret 21")]}})
     (verdict,) = examiner.examine("inference", test.exercise, candidate_bench("inference", None)).verdicts
     assert verdict.outcome == "passed", verdict.seen
+
+
+def test_the_rounding_error_of_large_results_is_relative_to_them():
+    """Otherwise the tolerance for results of 1e8 would accept any result."""
+    reference = Reference({"squares": lambda x: x * x})
+    assert 0 < rounding_error(reference.squares, torch.tensor([3.0, 2e4])) < 1e-5
