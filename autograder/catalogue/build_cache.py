@@ -21,6 +21,7 @@ import torch
 
 from .. import course
 from ..course import content
+from ..course.case_secret import read_secret
 from ..course.settings import FILE, folder
 from .known_answers import misconceptions, right_answers
 
@@ -82,6 +83,7 @@ def _origin(unit: str, exercise: str, settings: str, *, with_misconceptions: boo
 
 def _environment() -> Iterator[bytes]:
     yield content.engine_digest().encode()
+    yield read_secret().encode()
     for place in filter(os.path.isdir, sys.path):
         yield "\n".join(sorted(one.name for one in Path(place).iterdir() if one.suffix in _PACKAGES)).encode()
     machine = sys.version, torch.__version__, torch.backends.cpu.get_cpu_capability(), platform.platform()

@@ -21,7 +21,6 @@ import torch
 
 from .. import report
 from ..core.bench import Operation
-from ..core.comparison import close_elements
 from ..core.mistake_signatures import Signature as MistakeSignature
 from ..core.observation import Observation
 from ..core.operations import Assemble, Build, Call, ManualSeed, NamedParameters, ProbeDevice
@@ -153,7 +152,8 @@ def _are_equal(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         if one.dtype != other.dtype or one.shape != other.shape:
             return False
-        return bool(close_elements(one.detach(), other.detach(), _TOLERANCE.get(one.dtype, 0.0)).all())
+        tolerance = _TOLERANCE.get(one.dtype, 0.0)
+        return torch.allclose(one.detach(), other.detach(), rtol=tolerance, atol=tolerance, equal_nan=True)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):  # list or tuple is a matter of style
         return len(one) == len(other) and all(map(_are_equal, one, other))
     if type(one) is not type(other):

@@ -28,6 +28,7 @@ _MODULES = {
     "read": "classroom",
     "remove-exercise": "authoring",
     "report": "classroom",
+    "reseed": "authoring",
     "reweight": "classroom",
     "serve": "serve",
     "slides": "slides",

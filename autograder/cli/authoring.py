@@ -1,4 +1,4 @@
-"""`autograder build`, `matrix`, `new-exercise` and `remove-exercise`: the commands for a course's author."""
+"""`autograder build`, `matrix`, `new-exercise`, `remove-exercise` and `reseed`: the commands for a course's author."""
 
 from contextlib import ExitStack
 from functools import cache
@@ -86,6 +86,24 @@ def remove_exercise(
     print_lines(["Run `autograder build`, which writes source/ and release/."])
 
 
+def reseed() -> None:
+    """Give the hidden tests other random inputs, drawn from a new secret.
+
+    Public tests and the released files stay the same. The next `autograder grade` grades every submission again.
+    """
+    from ..course import case_secret, content
+
+    if not content.place(content.HIDDEN).is_dir():
+        fail("This course has no hidden tests, so there are no hidden inputs to draw.")
+    path = case_secret.write_secret()
+    print_lines(
+        [
+            f"{path} has a new secret. Keep it private; if you delete it, the published numbers are used again.",
+            "Run `autograder matrix`, which grades all known answers with the new numbers.",
+        ]
+    )
+
+
 def matrix(
     units: Units = None,
     only: Annotated[
@@ -104,6 +122,7 @@ def matrix(
     for unit in units or ():
         course.unit(unit)  # before anything is imported that takes seconds
     if write:
+        _reject_secret()
         _reject_outdated()
     way: Way = "sandboxed" if sandboxed else "in process"
     outcomes = _outcomes(units or [], only, way)
@@ -177,6 +196,17 @@ def _write_page(outcomes: "list[Outcome]") -> None:
     others = below_digest(before.read_text()) if before.exists() else ""
     texts = {PAGE: page(outcomes, checked) + (others and f"\n{others}"), **records(outcomes, checked)}
     output_files.write({folder() / path: text.encode() for path, text in texts.items()}, makes_folder=True)
+
+
+def _reject_secret() -> None:
+    """Fail if the course has a secret, because the page reports on the published numbers."""
+    from ..course import case_secret
+
+    if case_secret.read_secret():
+        fail(
+            f"{PAGE} reports on the published inputs, but {case_secret.FILE} replaces them: move this file elsewhere, "
+            "or give the command without --write."
+        )
 
 
 def _reject_outdated() -> None:

@@ -4,7 +4,7 @@ The hidden tests and the student check share these functions. Each assertion rai
 expected value.
 """
 
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +12,7 @@ import torch
 
 from . import complaints
 from .arguments import tensors_in
-from .comparison import Mismatch, assert_close, describe
+from .comparison import Expected, Mismatch, assert_close, describe, largest_size
 from .cost import Cost, Limits, LineInWords, exceeded_message, uncountable_message
 from .device_probe import BY_NUMBERS, ELSEWHERE, MIXED
 from .lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_WRITING
@@ -25,17 +25,26 @@ def assert_gradients(seen: Observation[Any], gradients: Sequence[Any], parameter
 
     An expected None accepts any gradient. A bias that the code lacks needs no gradient.
     """
+    every = [*gradients, *parameter_gradients.values()]
     for number, expected in enumerate(gradients):
         if expected is not None:
-            assert_gradient(seen.gradients[number], expected, complaints.argument(number))
+            assert_gradient(seen.gradients[number], expected, complaints.argument(number), every)
     for name, expected in parameter_gradients.items():
         if not is_bias(name) or name in seen.parameter_gradients:
-            assert_gradient(seen.parameter_gradients.get(name), expected, complaints.parameter(name))
+            assert_gradient(seen.parameter_gradients.get(name), expected, complaints.parameter(name), every)
 
 
-def assert_gradient(gradient: Any, expected: Any, where: complaints.Part) -> None:
-    """Raise Mismatch unless a gradient arrived and is the expected one. where: the tensor that it belongs to."""
+def assert_gradient(gradient: Any, expected: Any, where: complaints.Part, every: Iterable[Any] = ()) -> None:
+    """Raise Mismatch unless a gradient arrived and is the expected one. where: the tensor that it belongs to.
+
+    every: the expected gradients of the same call. Their largest element counts for the tolerance, because all of them
+    are computed from the same terms. Example: the gradient of the keys' bias is exactly 0, a sum of the terms that make
+    up the gradient of the keys' weight.
+    """
     assert_arrived({where: gradient})
+    if isinstance(expected, Expected):
+        size = largest_size(*(one.value for one in every if isinstance(one, Expected)))
+        expected = Expected(expected.value, expected.tolerance, size)
     try:
         assert_close(gradient, expected, what=f"The gradient of {where}")
     except Mismatch as wrong:

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from .case_secret import read_secret
 from .notebook import joined
 from .settings import FILE, folder
 from .units import released, source, unit_names
@@ -72,9 +73,9 @@ def module(name: str) -> ModuleType:
 def unit_digest(unit: str, class_folder: Path | None = None) -> str:
     """Return one SHA-256 of all files that can change a unit's grades.
 
-    These are the autograder's code, both notebooks of the unit, its solutions and its folders of hidden tests,
-    misconceptions and alternative solutions. Other units' files are left out, so that after a change in them this unit
-    is not graded again. A process reads the code only once.
+    These are the autograder's code, both notebooks of the unit, its solutions, its folders of hidden tests,
+    misconceptions and alternative solutions, and the secret of the hidden cases. Other units' files are left out, so
+    that after a change in them this unit is not graded again. A process reads the code only once.
     """
     digest = hashlib.sha256(_code_digest(unit).encode())
     for notebook in (source(unit, class_folder), released(unit, class_folder)):
@@ -132,16 +133,16 @@ def _built_digest(path: Path) -> str:
 
 @cache
 def _code_digest(unit: str) -> str:
-    return _digest([*_engine_files(), *_course_files(unit)])
+    return _digest([*_engine_files(), *_course_files(unit)], read_secret())
 
 
-def _digest(paths: Iterable[Path]) -> str:
-    """Return one SHA-256 of the contents and relative paths of files of the engine and of the course."""
+def _digest(paths: Iterable[Path], secret: str = "") -> str:
+    """Return one SHA-256 of a secret, and of the contents and relative paths of the engine's and the course's files."""
     names = {
         f"engine/{path.relative_to(_ENGINE)}" if _is_of_engine(path) else str(path.relative_to(folder())): path
         for path in paths
     }
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(secret.encode())
     for name, path in sorted(names.items()):
         text = path.read_bytes()
         digest.update(f"{name} {len(text)}\n".encode() + text)

@@ -22,6 +22,7 @@ from ..core.lost_aspects import OF_VALUE
 from ..core.mistake_signatures import Signature, whole_signature
 from ..core.observation import Missing, Raised, StudentFault
 from ..course import content
+from ..course.case_secret import read_secret
 from ..course.settings import load
 from ..report import TestOutcome
 from ..sandbox.client import Crashed, TimedOut
@@ -68,6 +69,8 @@ class HiddenTest:
     arguments: frozenset[str]
     hunted: CounterexampleTarget | None = None
     """The wrong function, if the exercise is a counterexample exercise."""
+    secret: str = field(default="", repr=False)
+    """Seeds the random cases, together with the name. Empty for a public test, whose cases are released."""
 
     def run(self, student: StudentProxy, reference: Reference | None = None, rng: Cases | None = None) -> None:
         """Run the test on one student's code; raises what the test raises.
@@ -78,7 +81,7 @@ class HiddenTest:
         if "reference" in self.arguments:
             given["reference"] = reference or Reference(content.solutions(self.unit))
         if "rng" in self.arguments:
-            given["rng"] = rng or Cases(self.name)
+            given["rng"] = rng or Cases(self.name, self.secret)
         self.function(self.of(), **given)
 
 
@@ -159,7 +162,7 @@ def _of_unit(unit: str) -> TestsOfUnit:
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the user's own options of pytest do not concern grading
         os.environ.pop(name, None)
     options = ["--collect-only", "--rootdir=.", "-c", os.devnull, "-p", fixtures.__name__, unit]
-    usual, found = load().forbids, _Found()
+    usual, secret, found = load().forbids, read_secret(), _Found()
     with contextlib.chdir(content.place(content.HIDDEN)):  # because its path may contain `[`, `::` or `$`
         code = pytest.main([*options, *(f"-pno:{name}" for name in _WITHOUT)], plugins=[found])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not found.problems:
@@ -167,7 +170,7 @@ def _of_unit(unit: str) -> TestsOfUnit:
     tests: dict[str, list[HiddenTest]] = {}
     for item in found.items:
         try:
-            test = _hidden_test(item, usual)
+            test = _hidden_test(item, usual, secret)
         except ValueError as error:
             found.problems.append(str(error))
             continue
@@ -235,10 +238,10 @@ def line_in_hidden(error: BaseException) -> traceback.FrameSummary | None:
     return next((frame for frame in reversed(frames) if hidden in Path(frame.filename).parents), None)
 
 
-def _hidden_test(item: pytest.Item, usual: tuple[str, ...]) -> HiddenTest:
+def _hidden_test(item: pytest.Item, usual: tuple[str, ...], secret: str) -> HiddenTest:
     """Return a pytest item as a hidden test; raises ValueError if it is not a valid one.
 
-    usual: the libraries that the course forbids by default.
+    usual: the libraries that the course forbids by default. secret: the course's secret for hidden cases.
     """
     arguments = frozenset(inspect.signature(getattr(item, "function", lambda: None)).parameters) - {"self"}
     if not isinstance(item, pytest.Function) or item.cls is None or arguments - ARGUMENTS:
@@ -251,6 +254,7 @@ def _hidden_test(item: pytest.Item, usual: tuple[str, ...]) -> HiddenTest:
     forbids = usual if exercise.kwargs["forbids"] is None else tuple(exercise.kwargs["forbids"])
     if unknown := set(forbids) - LIBRARIES:
         raise ValueError(f"{item.nodeid} forbids {', '.join(unknown)}; it can be {' or '.join(LIBRARIES)}.")
+    is_public = item.get_closest_marker("public") is not None
     return HiddenTest(
         item.name,
         item.path.parent.name,
@@ -258,7 +262,7 @@ def _hidden_test(item: pytest.Item, usual: tuple[str, ...]) -> HiddenTest:
         forbids,
         float(points.args[0]),
         item.get_closest_marker("property") is not None,
-        item.get_closest_marker("public") is not None,
+        is_public,
         item.get_closest_marker("device") is not None,
         item.get_closest_marker("essential") is not None,
         " ".join(statement.split()),
@@ -266,6 +270,7 @@ def _hidden_test(item: pytest.Item, usual: tuple[str, ...]) -> HiddenTest:
         item.function,
         arguments,
         getattr(item.function, "hunted", None),
+        "" if is_public else secret,
     )
 
 

@@ -5,6 +5,7 @@ of them. A grading process calls the tests without pytest, with a submission as 
 """
 
 import copy
+import hashlib
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,21 +21,25 @@ from ..core.bench import Bench, Operation
 from ..core.comparison import TOLERANCE, as_expected
 from ..core.operations import Assemble, Build, Call, ToDtype
 from ..course import content
+from ..course.case_secret import read_secret
 from .backend import Backend
 from .proxy import StudentProxy
 
 DIGITS = 3
 DRAWN_FROM = f"torch.Generator on the CPU, seeded with the CRC-32 of the grader's name; {DIGITS} decimals"
+DRAWN_FROM_SECRET = f"torch.Generator on the CPU, seeded with the grader's name and a secret; {DIGITS} decimals"
 
 
 class Cases:
     """Random tensors for one hidden test, seeded by its name, so that a new test changes no other test's cases.
 
-    Numbers are rounded to three decimals, so that they are equal on all CPUs.
+    Numbers are rounded to three decimals, so that they are equal on all CPUs. secret: if not empty, also seeds them.
     """
 
-    def __init__(self, name: str) -> None:
-        self._generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+    def __init__(self, name: str, secret: str = "") -> None:
+        digest = hashlib.sha256(f"{secret} {name}".encode()).digest()
+        seed = int.from_bytes(digest[:4]) if secret else zlib.crc32(name.encode())
+        self._generator = torch.Generator().manual_seed(seed)
         self._dtype = torch.float32
 
     def of(self, dtype: torch.dtype) -> "Cases":
@@ -173,4 +178,5 @@ def reference(request: pytest.FixtureRequest) -> Reference:
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> Cases:
     """The random cases of the hidden test."""
-    return Cases(request.node.name)
+    is_public = request.node.get_closest_marker("public") is not None
+    return Cases(request.node.name, "" if is_public else read_secret())

@@ -14,6 +14,7 @@ import torch
 
 from .. import UserError, catalogue, course
 from ..catalogue.bug_hunts import NoHunt
+from ..course.case_secret import BadSecret
 from ..graders.collection import HiddenTests, NotCollected, collect
 from ..pool.requests import (
     LOST,
@@ -62,7 +63,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, launched: Launched | None, star
             if sandbox:
                 ready = Ready(device, sandbox.isolation, sandbox.enforced)
                 _ensure_computes(sandbox, device)
-        except (NoDevice, NotCollected, NotIsolated, NotDenied) as reason:
+        except (BadSecret, NoDevice, NotCollected, NotIsolated, NotDenied) as reason:
             _send(answers, Refused(str(reason)))
             return 0
         class_folder = Path(start.class_folder) if start.class_folder else None
@@ -113,7 +114,7 @@ def _grade(grading: NotebookGrading, submission: GradeNotebook) -> Report:
     grading = replace(grading, class_folder=None) if submission.of_course else grading
     try:
         return grading.grade(submission)
-    except (course.UnusableUnit, NotCollected, NoSandbox):
+    except (course.UnusableUnit, BadSecret, NotCollected, NoSandbox):
         raise
     except (SandboxLost, NotIsolated, NotDenied):
         traceback.print_exc()

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..core.arguments import insert_instances
-from ..core.comparison import close_elements
+from ..core.comparison import right_elements
 from .examples import Call, decode_value, inspected_result
 
 _LONGEST_ARGUMENT = 60
@@ -116,7 +116,7 @@ def compare_matrices(call: Call | None) -> MatrixComparison | None:
 
 
 def _first(own: torch.Tensor, right: torch.Tensor, tolerance: float) -> MatrixComparison | None:
-    wrong = ~close_elements(own, right, tolerance)
+    wrong = ~right_elements(own, right, tolerance)
     if not bool(wrong.any()):
         return None
     leading = tuple(wrong.nonzero()[0].tolist())[:-2] if own.dim() > 2 else ()

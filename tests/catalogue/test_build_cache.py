@@ -29,6 +29,7 @@ CHANGES = {
     "autograder/hidden/normalisation/sizes.py": BOTH,
     "autograder/hidden/shared.py": BOTH,
     "autograder.toml": BOTH,
+    "case_secret.txt": BOTH,
     "the engine": BOTH,
     "another torch": BOTH,
 }

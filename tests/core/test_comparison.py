@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 import torch
 
 from autograder.core.comparison import Expected, Mismatch, OddForm, assert_close, assert_equal, only
-from autograder.core.judgement import assert_dtype
+from autograder.core.judgement import assert_dtype, assert_gradients
+from autograder.core.observation import Observation
 
 SCORES = torch.tensor([[1.0, 2.0, 0.5], [0.1, 0.4, 3.0], [2.0, 2.0, 2.0]])
 WEIGHTS = SCORES.softmax(-1)
@@ -53,6 +55,58 @@ except Mismatch as found:
 print({name.partition(".")[0] for name in set(sys.modules) - before})"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] in ("set()", "{'torch'}"), done.stdout
+
+
+CANCELLED = torch.tensor([50.0, -50.0, 0.01], dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("expected", "error", "is_right"),
+    [
+        (CANCELLED, 4e-4, True),
+        (CANCELLED, 6e-4, False),
+        (CANCELLED / 50, 4e-5, False),
+        (torch.tensor([-1e38, 0.5, 0.01], dtype=torch.float64), 2e-5, False),
+        (torch.tensor([-torch.inf, torch.nan, 0.01], dtype=torch.float64), 2e-5, False),
+        (torch.tensor([-torch.inf, torch.nan, 0.01], dtype=torch.float64), 0.5e-5, True),
+    ],
+)
+def test_an_element_may_be_off_by_the_rounding_error_of_the_largest_one(expected, error, is_right):
+    actual = expected.clone()
+    actual[2] += error
+    with nullcontext() if is_right else pytest.raises(Mismatch):
+        assert_close(actual, Expected(expected, 1e-5))
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected"),
+    [
+        (torch.inf, 1.0),
+        (1.0, torch.inf),
+        (-torch.inf, torch.inf),
+        (torch.nan, 1.0),
+        (1.0, torch.nan),
+        (torch.nan, torch.inf),
+    ],
+)
+def test_infinity_and_nan_are_close_only_to_themselves(actual, expected):
+    one, other = (torch.tensor([number, 2.0], dtype=torch.float64) for number in (actual, expected))
+    with pytest.raises(Mismatch):
+        assert_close(one, Expected(other, 1e-5))
+    assert_close(other, Expected(other, 1e-5))
+
+
+def test_a_gradient_may_be_off_by_the_rounding_error_of_the_call_s_largest_gradient():
+    right = {"W.weight": Expected(torch.tensor([[20.0, 3.0]]), 1e-5), "W.bias": Expected(torch.tensor([0.0]), 1e-5)}
+
+    def assert_bias(error):
+        gradients = {"W.weight": right["W.weight"].value, "W.bias": torch.tensor([error])}
+        seen = Observation(None, gradients=[], parameter_gradients=gradients)
+        assert_gradients(seen, [], right)
+
+    assert_bias(1e-4)
+    with pytest.raises(Mismatch, match=r"W\.bias"):
+        assert_bias(3e-4)
 
 
 @pytest.mark.parametrize("actual", [{"a": torch.eye(2)[0], "b": torch.eye(2)[1]}, [("a", torch.zeros(0))], object()])

@@ -155,8 +155,8 @@ class TestHalfPrecisionAttention(contracts.Graders):
     def cancelling(self, rng, *sizes):
         """Draw keys in pairs that are nearly alike, with opposite large values, so that the results are small.
 
-        In many draws right answers were off by 0.4 of the tolerance at most, and answers that round scores or weights
-        by 30 times the tolerance or more.
+        In many draws right answers were off by 0.2 of the tolerance at most, and answers that round scores or weights
+        by 15 times the tolerance or more.
         """
         queries, keys, values = self.draw(rng, *sizes)
         values = 300.0 * values
@@ -173,10 +173,10 @@ class TestHalfPrecisionAttention(contracts.Graders):
         return query, torch.cat([keys, keys + orthogonal]), torch.cat([values, -values])
 
     def assert_agree_in_half(self, student, reference, cases):
-        """Allow one and a half roundings of each dtype: one is that of the result."""
+        """Allow three roundings of each dtype: one is that of the result."""
 
         def check(args):
-            self.assert_agree(student, reference, *args, tolerance=0.75 * torch.finfo(args[0].dtype).eps)
+            self.assert_agree(student, reference, *args, tolerance=1.5 * torch.finfo(args[0].dtype).eps)
 
         in_each(cases, check)
 
