@@ -326,14 +326,27 @@ class SubstitutionRuns:
             run = self._run_with(substitution.replaced)
             if run is None:
                 return None
-            if self._reference.is_right(run):
+            if self._reference.is_right(run) and self._has_same_places(run, substitution.replaced):
                 return self._correction(substitution, run)
         return None
 
     def is_corrected_by(self, replaced: Mapping[int, torch.Tensor]) -> bool:
         """Return whether the result is right with these tensors replaced."""
         run = self._run_with(replaced)
-        return run is not None and self._reference.is_right(run)
+        return run is not None and self._reference.is_right(run) and self._has_same_places(run, replaced)
+
+    def _has_same_places(self, run: Run, numbers: Iterable[int]) -> bool:
+        """Return whether the same calls as in the first run made these tensors of another run.
+
+        Example: an answer stores a tensor in its first run. Later runs do not make it, so its number is another's.
+        """
+        old, new = self._run.made, run.made
+        return all(
+            number < len(new)
+            and (old[number].file, old[number].line, old[number].place)
+            == (new[number].file, new[number].line, new[number].place)
+            for number in numbers
+        )
 
     def first_of_two(self, numbers: Iterable[int]) -> Substitution | None:
         """Return a substitution for one of these tensors that needs another one, on a later line, to correct the run.
@@ -360,7 +373,7 @@ class SubstitutionRuns:
             both = self._run_with({**first.replaced, **substitution.replaced})
             if both is None:
                 return False
-            if self._reference.is_right(both):
+            if self._reference.is_right(both) and self._has_same_places(both, first.replaced):
                 return True
         return False
 
