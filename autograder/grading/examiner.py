@@ -113,7 +113,7 @@ class Examiner:
     def prints_of(self, unit: str, misconception: str, operations: tuple[Operation[Any], ...]) -> torch.Tensor:
         """Return the fingerprints (see `core.edit_trials`) of a misconception's results, (operation, 3)."""
         bench = candidate_bench(unit, catalogue.misconceptions(unit)[misconception].anew())
-        (prints,) = bench.ask(TryEdits(((),), operations))
+        prints: torch.Tensor = bench.ask(TryEdits(((),), operations))[0]
         return prints
 
     def verdicts(self, unit: str, exercise: str, backend: Backend, names: Sequence[str]) -> Iterator[Verdict]:

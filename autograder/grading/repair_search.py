@@ -132,7 +132,7 @@ class _Attempt:
         return sorted(steps, key=lambda step: step.edit.rank - 2 * (not suspected.isdisjoint(step.lines)))
 
     def within(self, characters: int, edits: Sequence[T]) -> Sequence[T]:
-        """Return the first of these edits of the attempt, so many that all edited texts have so many characters."""
+        """Return the first of these edits of the attempt, whose edited texts together have this many characters."""
         return edits[: characters // sum(len(part.text) for part in self.parts)]
 
     def after(self, step: Step) -> "_Attempt":
