@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import torch
@@ -34,11 +35,13 @@ class Redefine(Operation[None]):
 
     def on(self, bench: Bench) -> None:
         with student_code():
-            codes = {
-                name: compile("\n" * (line - 1) + text, CELL_PREFIX + cell, "exec", dont_inherit=True)
-                for name, text, cell, line in self.definitions
-            }
-            bench.redefine(codes)
+            bench.redefine({name: _compiled(text, cell, line) for name, text, cell, line in self.definitions})
+
+
+@lru_cache(maxsize=32)
+def _compiled(text: str, cell: str, line: int) -> CodeType:
+    """Return the code of a definition; cached, because most edits change only one of an answer's definitions."""
+    return compile("\n" * (line - 1) + text, CELL_PREFIX + cell, "exec", dont_inherit=True)
 
 
 @dataclass(frozen=True)

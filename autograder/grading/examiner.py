@@ -15,7 +15,7 @@ from ..catalogue.transcript import Behaviour, Misconception, Question, Trace, Tr
 from ..core import library_calls
 from ..core.bench import Bench, Operation
 from ..core.counterexample import PackedFunction
-from ..core.edit_trials import fingerprint
+from ..core.edit_trials import TryEdits, fingerprint
 from ..core.library_recorders import observe_functions, observe_operators
 from ..core.observation import Observation, StudentFault
 from ..core.operations import Kind, KindOf, NamedParameters
@@ -27,8 +27,11 @@ from ..graders.decoding import decode_parameters
 from ..graders.proxy import StudentProxy
 from ..graders.sandboxed import SandboxedNotebook
 from ..report import NOT_WRITTEN, Diagnosis
+from .further_inputs import FurtherInput, further_inputs
 
 T = TypeVar("T")
+_MOST_SOLUTIONS = 5
+"""Most alternative solutions that must agree with the solution on a further input."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Examiner:
         self._verdicts: TranscriptCache[_TestRun] = TranscriptCache()
         self.hunted = cache(self._hunted)
         self.requests = cache(self._requests)
+        self.further_inputs = cache(self._further_inputs)
 
     def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
         """Run all hidden tests of an exercise on the code behind a backend.
@@ -96,6 +100,21 @@ class Examiner:
         list(self.verdicts(unit, exercise, bench, [test]))
         prints = [fingerprint(result) for result in bench.results]
         return tuple(bench.operations), torch.stack(prints) if prints else torch.zeros(0, 3, dtype=torch.float64)
+
+    def _further_inputs(self, unit: str, exercise: str) -> list[tuple[FurtherInput, list[FurtherInput]]]:
+        """Return calls of the exercise's hidden tests with further inputs: see `further_inputs`."""
+        others = [one for one in catalogue.right_answers(unit).values() if one.exercise == exercise]
+        return further_inputs(
+            candidate_bench(unit, None),
+            [candidate_bench(unit, other.anew()) for other in others[:_MOST_SOLUTIONS]],
+            [self.requests(unit, exercise, test.name) for test in self._graders[unit][exercise]],
+        )
+
+    def prints_of(self, unit: str, misconception: str, operations: tuple[Operation[Any], ...]) -> torch.Tensor:
+        """Return the fingerprints (see `core.edit_trials`) of a misconception's results, (operation, 3)."""
+        bench = candidate_bench(unit, catalogue.misconceptions(unit)[misconception].anew())
+        prints: torch.Tensor = bench.ask(TryEdits(((),), operations))[0]
+        return prints
 
     def verdicts(self, unit: str, exercise: str, backend: Backend, names: Sequence[str]) -> Iterator[Verdict]:
         """Yield the verdicts of the hidden tests `names` in order. Each test runs when its verdict is requested."""

@@ -29,14 +29,18 @@ class Inverse:
 def inverses(misconceptions: Iterable[catalogue.Candidate]) -> list[Inverse]:
     """Return the inverses of those misconceptions that change a single expression."""
     found: list[Inverse] = []
+    shapes = _Shapes()
+    bases: dict[str, ast.Module] = {}
     for one in misconceptions:
         if not isinstance(one.code, catalogue.Code) or not one.code.edits:
             continue
         try:
-            right, wrong = ast.parse(one.code.base), ast.parse(one.code.written)
+            if (right := bases.get(one.code.base)) is None:
+                right = bases[one.code.base] = ast.parse(one.code.base)
+            wrong = ast.parse(one.code.written)
         except (SyntaxError, ValueError):
             continue
-        changes = list(_changes(wrong, right))
+        changes = list(_changes(wrong, right, shapes))
         change = changes[0] if len(changes) == 1 else None
         if change and not any(map(_is_slice, change)) and not _is_small(change[0]):
             found.append(Inverse(one.name, *change))
@@ -75,17 +79,44 @@ def _is_slice(node: ast.AST) -> bool:
     return isinstance(node, ast.Slice) or (isinstance(node, ast.Tuple) and any(map(_is_slice, node.elts)))
 
 
-def _changes(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.expr, ast.expr] | None]:
+class _Shapes:
+    """Numbers of syntax trees: two nodes have the same number if `ast.dump` returns the same text for both.
+
+    Each node is visited once, while `ast.dump` visits all nodes below it again for each comparison.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[object, int] = {}
+        self._of_nodes: dict[ast.AST, int] = {}
+
+    def of(self, node: ast.AST) -> int:
+        """Return the number of a node."""
+        number = self._of_nodes.get(node)
+        if number is None:
+            fields = tuple(self._part(getattr(node, name, None)) for name in node._fields)
+            number = self._numbers.setdefault((type(node), fields), len(self._numbers))
+            self._of_nodes[node] = number
+        return number
+
+    def _part(self, value: object) -> object:
+        if isinstance(value, ast.AST):
+            return ast.AST, self.of(value)
+        if isinstance(value, list):
+            return tuple(map(self._part, value))
+        return repr(value)
+
+
+def _changes(wrong: ast.AST, right: ast.AST, shapes: _Shapes) -> Iterator[tuple[ast.expr, ast.expr] | None]:
     """Yield each smallest wrong expression with the right one; None for a difference outside expressions.
 
     If only a name, number or size differs, the expression around it is taken, because a name would be no pattern.
     """
-    if ast.dump(wrong) == ast.dump(right):
+    if shapes.of(wrong) == shapes.of(right):
         return
     if type(wrong) is type(right):
-        pairs = list(_children(wrong, right))
+        pairs = list(_children(wrong, right, shapes))
         if pairs and None not in pairs:
-            inner = [change for pair in pairs if pair for change in _changes(*pair)]
+            inner = [change for pair in pairs if pair for change in _changes(*pair, shapes)]
             is_too_small = len(inner) == 1 and inner[0] is not None and _is_small(inner[0][0])
             if inner and not (is_too_small and isinstance(wrong, ast.expr)):
                 yield from inner
@@ -98,19 +129,19 @@ def _is_small(node: ast.expr) -> bool:
     return isinstance(node, ast.Name | ast.Constant | ast.Attribute) or is_size(node)
 
 
-def _children(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST] | None]:
+def _children(wrong: ast.AST, right: ast.AST, shapes: _Shapes) -> Iterator[tuple[ast.AST, ast.AST] | None]:
     """Yield the pairs of child nodes that differ between two nodes; None for a difference in any other field."""
     for name in wrong._fields:
         a, b = getattr(wrong, name, None), getattr(right, name, None)
         if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
             for one, other in zip(a, b, strict=True):
                 if isinstance(one, ast.AST) and isinstance(other, ast.AST):
-                    if ast.dump(one) != ast.dump(other):
+                    if shapes.of(one) != shapes.of(other):
                         yield one, other
                 elif one != other:
                     yield None
         elif isinstance(a, ast.AST) and isinstance(b, ast.AST):
-            if ast.dump(a) != ast.dump(b):
+            if shapes.of(a) != shapes.of(b):
                 yield a, b
         elif a != b:
             yield None

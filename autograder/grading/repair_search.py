@@ -56,13 +56,23 @@ MOST_VERIFIED = 6
 """Most edited answers that are graded like submissions."""
 MOST_PAIRED = 50
 """Most edits that are combined in pairs; each has other results."""
-MOST_PARTIAL = 5
+MOST_PAIRED_TEXT = 160_000
+"""Most characters of code in all pairs that are tried. Longer code takes longer to compile and to run."""
+MOST_SUSPECTED_TEXT = 80_000
+"""Most characters of code in all unlikely edits of suspected lines that are tried."""
+MOST_UNLIKELY_TEXT = 30_000
+"""Most characters of code in all other unlikely edits that are tried."""
+MOST_FURTHER_TEXT = 30_000
+"""Most characters of code in all edits that are tried on further failed tests."""
+MOST_SECOND_TEXT = 120_000
+"""Most characters of code in all second edits after one edit."""
+MOST_PARTIAL = 3
 """Most edits to which a second edit is added because some more tests pass with them."""
 LIKELY = 2
 """Largest rank of a likely edit. Less likely edits are tried after pairs of likely ones."""
 BATCH = 40
 """Number of edits that are sent to the worker in one request."""
-MOST_QUICK = 6
+MOST_QUICK = 3
 """Most failed tests for which edits are tried by fingerprints, without running the test."""
 QUICK = (KindOf, ManualSeed, Build, Call, Read, NamedParameters, LoadParameters, ToDtype, Train, Assemble)
 """Operations of a quick test: each takes about as long as the student's code itself."""
@@ -121,6 +131,10 @@ class _Attempt:
             steps += [Step(part, edit) for edit in edits]
         return sorted(steps, key=lambda step: step.edit.rank - 2 * (not suspected.isdisjoint(step.lines)))
 
+    def within(self, characters: int, edits: Sequence[T]) -> Sequence[T]:
+        """Return the first of these edits of the attempt, whose edited texts together have this many characters."""
+        return edits[: characters // sum(len(part.text) for part in self.parts)]
+
     def after(self, step: Step) -> "_Attempt":
         new = step.definition.edited(step.edit)
         return _Attempt(tuple(new if part == step.definition else part for part in self.parts), (*self.steps, step))
@@ -128,6 +142,11 @@ class _Attempt:
     @property
     def rank(self) -> int:
         return total_rank(self.steps)
+
+    @property
+    def is_on_one_line(self) -> bool:
+        """True if all edits change the same lines. Two mistakes are more often on two lines."""
+        return len({(step.definition.name, *step.lines) for step in self.steps}) == 1
 
 
 def find_repairs(answer: UnexplainedAnswer, suspected: Set[int], time: RepairTime) -> list[Repaired]:
@@ -149,6 +168,7 @@ class _Search:
     def __init__(self, answer: UnexplainedAnswer, suspected: Set[int], time: RepairTime) -> None:
         self._answer, self._examiner = answer, answer.examiner
         self._names = answer.unit.name, answer.exercise.name
+        self._others = [one.name for one in answer.unit.exercises]
         self._suspected = suspected
         self._code = answer.start(answer.cells, is_alone=True)
         self._time = time
@@ -162,7 +182,7 @@ class _Search:
         self._code.close()
 
     def found(self) -> list[Repaired]:
-        parts = self._answer.definitions(without=[one.name for one in self._answer.unit.exercises])
+        parts = self._answer.definitions(without=self._others)
         if not parts:
             return []
         self._code.run_cells()
@@ -181,8 +201,9 @@ class _Search:
             return self._verified(found)
         own = self._prints([unchanged], self._quick[0])
         unreached = self._unreached(unchanged, self._quick[0])
-        others = [step for step in others if not step.is_within(unreached)]
-        found, _ = self._search(unchanged, [one for one in likely if not one.is_within(unreached)], self._quick[:1])
+        likely_reached = [one for one in likely if not one.is_within(unreached)]
+        others = [one for one in others if not one.is_within(unreached)]
+        found, _ = self._search(unchanged, likely_reached, self._quick[:1])
         if found:
             return self._verified(found)
         if own is not None:
@@ -191,11 +212,17 @@ class _Search:
             likely = sorted([*same, *changing], key=lambda step: step.edit.rank)
             if found := self._verified(self._pairs(unchanged, changing[:MOST_PAIRED])):
                 return found
-        if found := self._verified(self._search(unchanged, others, self._quick[:1])[0]):
+        on_suspected = [step for step in others if not self._suspected.isdisjoint(step.lines)]
+        elsewhere = [step for step in others if self._suspected.isdisjoint(step.lines)]
+        unlikely = [
+            *unchanged.within(MOST_SUSPECTED_TEXT, on_suspected),
+            *unchanged.within(MOST_UNLIKELY_TEXT, elsewhere),
+        ]
+        if found := self._verified(self._search(unchanged, unlikely, self._quick[:1])[0]):
             return found
         if len(failed) == 1:
             return []
-        _, partial = self._search(unchanged, likely[:MOST_LIKELY], self._quick, is_partial=True)
+        _, partial = self._search(unchanged, unchanged.within(MOST_FURTHER_TEXT, likely), self._quick, is_partial=True)
         partial.sort(key=lambda attempt: (-len(attempt.passed), attempt.rank))
         return self._verified(self._beam(partial))
 
@@ -248,8 +275,31 @@ class _Search:
             if number and self._time.is_over:
                 break
             if self._answer.is_repaired(one):
-                verified.append(one)
+                verified.append(replace(one, steps=tuple(map(self._with_proven_names, one.steps))))
         return verified
+
+    def _with_proven_names(self, step: Step) -> Step:
+        """Return an edit with only those misconceptions that give the answer's own results in a failed test.
+
+        An answer can contain a misconception's wrong expression and nevertheless do something else. Example: in
+        `enumerate(sorted(words, key=str.casefold))`, words are not numbered by their places in the sentence.
+        """
+        if not step.edit.misconceptions:
+            return step
+        unedited = _Attempt(tuple(self._answer.definitions(without=self._others)))
+        own = [(test[0], self._prints([unedited], test)) for test in self._quick]
+        proven = frozenset(
+            name
+            for name in step.edit.misconceptions
+            if any(
+                prints is not None
+                and bool(
+                    equal_fingerprints(prints[0], self._examiner.prints_of(self._names[0], name, operations)).all()
+                )
+                for operations, prints in own
+            )
+        )
+        return replace(step, edit=replace(step.edit, misconceptions=proven))
 
     def _prints(self, attempts: Sequence[_Attempt], quick: QuickTest) -> torch.Tensor | None:
         """Return the fingerprints of all attempts' results, (attempt, operation, 3); None if the worker was lost."""
@@ -272,7 +322,7 @@ class _Search:
         for test in quick:
             prints = self._prints(attempts, test)
             if prints is None:
-                return [True] * len(attempts)
+                return [not self._is_spent] * len(attempts)
             passing |= equal_fingerprints(prints, test[1]).all(dim=-1)
             if test is self._quick[0]:
                 self._tried += [
@@ -303,7 +353,8 @@ class _Search:
             for one, two in combinations(steps, 2)
             if one.definition is not two.definition or one.edit.is_apart_from(two.edit)
         ]
-        for some in _batched(sorted(both, key=lambda attempt: attempt.rank)):
+        both.sort(key=lambda attempt: (attempt.rank, attempt.is_on_one_line))
+        for some in _batched(unchanged.within(MOST_PAIRED_TEXT, both)):
             if self._time.is_half_over or self._is_spent:
                 break
             may_pass = self._may_pass(some, self._quick[:1])
@@ -315,7 +366,7 @@ class _Search:
     def _beam(self, partial: Sequence[_Attempt]) -> list[Repaired]:
         """Return a repair by two edits: one of `partial`, with which more tests pass, and a second one; else empty."""
         for attempt in partial[:MOST_PARTIAL]:
-            steps = attempt.edits(self._known, self._suspected)[: 2 * MOST_LIKELY]
+            steps = attempt.within(MOST_SECOND_TEXT, attempt.edits(self._known, self._suspected))
             failing = [one for name, one in zip(self._failed, self._quick, strict=False) if name not in attempt.passed]
             if failing:
                 unreached = self._unreached(attempt, failing[0])
@@ -359,6 +410,8 @@ class _Search:
         last: tests that likely pass, and so run last. tries_all: run all failed tests; otherwise return None if one of
         them fails again.
         """
+        if self._is_spent:
+            return None
         self._code.begin_trial()
         passed: set[str] = set()
         try:
@@ -370,7 +423,10 @@ class _Search:
                     return None
             if passed and any(verdict.outcome != "passed" for verdict in self._verdicts(self._passed)):
                 return None
-        except (StudentFault, TimedOut, Crashed, OutOfBudget):
+        except OutOfBudget:
+            self._is_spent = True
+            return None
+        except (StudentFault, TimedOut, Crashed):
             return None
         return frozenset(passed)
 

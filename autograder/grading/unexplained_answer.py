@@ -6,11 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from .. import course
+from ..core.observation import StudentFault
 from ..course.notebook import CodeCell
+from ..graders.budget import OutOfBudget
 from ..graders.sandboxed import SandboxedNotebook
+from ..sandbox.client import Crashed, TimedOut
 from ..tracing.definitions import Definition, Edit, definitions
 from . import scoring
 from .examiner import Examiner
+from .further_inputs import passes
 
 
 class Start(Protocol):
@@ -72,7 +76,10 @@ class UnexplainedAnswer:
         return definitions(self.exercise.name, own, without)
 
     def is_repaired(self, repaired: Repaired) -> bool:
-        """Grade a notebook with the edits in a new worker, and return whether the exercise earns all points."""
+        """Return whether a notebook with the edits earns all points for the exercise, and is right for further inputs.
+
+        A new worker runs the notebook. An edit that is right only for the hidden tests' inputs is no repair.
+        """
         exercise, cells = self.exercise, self.cells
         for step in repaired.steps:
             cells = _with(cells, step.definition, step.definition.edited(step.edit))
@@ -80,8 +87,13 @@ class UnexplainedAnswer:
             code.run_cells()
             code.begin_exercise(exercise.name)
             finding = self.examiner.examine(self.unit.name, exercise.name, code)
-        report = scoring.score(exercise, finding.verdicts, library_calls=finding.library_calls)
-        return report.status == "passed" and report.score == exercise.points
+            report = scoring.score(exercise, finding.verdicts, library_calls=finding.library_calls)
+            if report.status != "passed" or report.score != exercise.points:
+                return False
+            try:
+                return passes(code, self.examiner.further_inputs(self.unit.name, exercise.name))
+            except (StudentFault, TimedOut, Crashed, OutOfBudget):
+                return False
 
 
 def _with(cells: Sequence[CodeCell], old: Definition, new: Definition) -> list[CodeCell]:

@@ -213,6 +213,22 @@ class CodeView:
         """Return the variables as `names` does, without attributes of `self`."""
         return [name for name in self.names(node) if "." not in name]
 
+    def sizes(self, node: ast.AST) -> frozenset[str]:
+        """Return the variables of the function around a node that hold a tensor's sizes, as in `b, T, d = x.shape`."""
+        function = self.function(node)
+        if function is None:
+            return frozenset()
+        if function not in self._sizes:
+            assigned = [one for one in ast.walk(function) if isinstance(one, ast.Assign) and _is_shape(one.value)]
+            targets = [target for one in assigned for target in one.targets]
+            names = [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+            self._sizes[function] = frozenset(names)
+        return self._sizes[function]
+
+    @cached_property
+    def _sizes(self) -> dict[ast.FunctionDef, frozenset[str]]:
+        return {}
+
     def text(self, node: ast.AST) -> str:
         """Return a node's source text."""
         return self.definition.source(node)
@@ -241,6 +257,12 @@ class CodeView:
         """Return whether a node is the function of a call: `f` in `f(x)`."""
         parent = self.parents.get(node)
         return isinstance(parent, ast.Call) and parent.func is node
+
+    def is_stored(self, node: ast.AST) -> bool:
+        """Return whether a node is part of what is assigned to an attribute or an element: `y` in `x.data = y.T`."""
+        while node in self.parents and not isinstance(node, ast.stmt):
+            node = self.parents[node]
+        return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute | ast.Subscript)
 
     def methods(self) -> Iterator[tuple[ast.Call, ast.expr]]:
         """Yield each call of a method of a value, with the value."""
@@ -272,6 +294,12 @@ def is_size(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         return called_name(node) in ("len", "size")
     return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+
+
+def _is_shape(node: ast.AST) -> bool:
+    """Return whether an expression is a size or several: `x.shape`, `x.shape[-2:]`, `x.size()`, `len(x)`."""
+    whole = node.value if isinstance(node, ast.Subscript) else node
+    return is_size(node) or (isinstance(whole, ast.Attribute) and whole.attr == "shape")
 
 
 def called_name(call: ast.Call) -> str:

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import torch
 
+from ..core.arguments import tensors_in
 from ..core.run_trace import Run
 from .fault import FaultKind, LocatedFault, build_fault, is_intermediate, wrong_count, wrong_return
 from .reference import Reference, RightTensor, has_same_values, is_unambiguous, squeezed_shape
@@ -291,10 +292,28 @@ class _FaultSearch:
             return None
         if any(map(self._is_from_slices, suspects)):
             return None  # the line that sliced may have sliced the wrong tensor
+        if any(len(status.iterations(number)) > 1 for number in suspects) and self._lacks_only_elements():
+            return None  # the loop may leave out iterations
         made = self._made[suspects[-1]]
         if any(status.is_unusual_constant(number) and self._made[number].line != made.line for number in self._used):
             return None
         return build_fault(status, [made.line], made.file, suspects[0], FaultKind.ONLY_LINE, made.values)
+
+    def _lacks_only_elements(self) -> bool:
+        """Return whether all wrong elements of the result have one initial value, as if no line had set them."""
+        results, expected = list(tensors_in(self._run.result)), self._reference.results
+        if len(results) != len(expected) or any(a.shape != b.shape for a, b in zip(results, expected, strict=True)):
+            return False
+        status = self._status
+        initial = {
+            float(self._made[number].values.flatten()[0])
+            for number in self._used
+            if status.is_from_factory(number) and status.is_trivial[number] and self._made[number].values.numel()
+        }
+        pairs = [(a.detach().double(), b.double()) for a, b in zip(results, expected, strict=True)]
+        wrong = torch.cat([a[~torch.isclose(a, b, rtol=1e-4, atol=1e-6)] for a, b in pairs])
+        right = sum(len(a.flatten()) for a, _ in pairs) - len(wrong)
+        return len(wrong.unique()) == 1 and right > 0 and float(wrong[0]) in initial
 
     def _is_from_slices(self, number: int) -> bool:
         """Return whether a loop computes the tensor from slices that another line made."""

@@ -45,6 +45,8 @@ _STEPS = (
     "{}.softmax(dim=-1)", "{}.tolist()", "list({})", "tuple({})", "int({})",
 )  # fmt: skip
 _LIKELY_STEPS = 8
+_COPY = "{}.clone()"
+"""A likely step if the value is stored, because later changes then change the original, too."""
 _MOST_NAMES = 12
 
 Change = tuple[ast.AST, str, str, int]
@@ -244,13 +246,16 @@ def _steps(view: CodeView) -> Iterator[Change]:
         if isinstance(parent, ast.If | ast.While | ast.IfExp | ast.BoolOp):
             yield node, f"not {atom}", "a condition", 2
             continue
+        is_stored = is_name and view.is_stored(node)
         for number, step in enumerate(_STEPS):
             rank = 5 if number >= _LIKELY_STEPS else 3 if is_name else 4
+            rank = 2 if is_stored and step == _COPY else rank
             yield node, view.wrapped(node, step.format(atom)), "a step that is missing", rank
         variables = [name for name in view.locals(node)[:_MOST_NAMES] if name != view.text(node)]
         if is_result and isinstance(parent, ast.Return | ast.Assign):
             for name in variables:
-                yield node, f"{name} + {atom}", "an operand that is missing", 2
+                if name not in view.sizes(node):
+                    yield node, f"{name} + {atom}", "an operand that is missing", 2
             for name in view.attributes:
                 yield node, f"{name}({view.text(node)})", "a step that is missing", 3
         for name in variables if is_result or is_name else ():
@@ -258,7 +263,7 @@ def _steps(view: CodeView) -> Iterator[Change]:
                 yield node, view.wrapped(node, f"{atom} / {scale}"), "a scale that is missing", 4
             yield node, f"{atom}.to({name}.dtype)", "a dtype", 4
             yield node, f"{atom}.to({name}.device)", "a device", 4
-            for sign in ("+", "-", "*", "/"):
+            for sign in ("*", "/") if name in view.sizes(node) else ("+", "-", "*", "/"):
                 yield node, view.wrapped(node, f"{atom} {sign} {name}"), "an operand that is missing", 5
 
 

@@ -330,14 +330,23 @@ class SubstitutionRuns:
         for substitution in substitutions(self._status, number):
             if self.is_exhausted:
                 return None
-            if self.is_corrected_by(substitution.replaced):
-                run = self._rerun(substitution.replaced)
-                return self._correction(substitution, run) if self._reference.is_right(run) else None
+            if run := self._corrected(substitution.replaced, substitution.replaced):
+                return self._correction(substitution, run)
         return None
 
     def is_corrected_by(self, replaced: Mapping[int, torch.Tensor]) -> bool:
         """Return whether the result is right with these tensors replaced."""
-        return self._may_run() and self._replaces(replaced) and self._reference.is_right(self._attempt(replaced))
+        return self._corrected(replaced, replaced) is not None
+
+    def _corrected(self, replaced: Mapping[int, torch.Tensor], numbers: Iterable[int]) -> Run | None:
+        """Return the run with these tensors replaced if its result is right; None if not.
+
+        numbers: tensors that have to be those of the first run. Only a run with a right result is recorded.
+        """
+        if not (self._may_run() and self._replaces(replaced) and self._reference.is_right(self._attempt(replaced))):
+            return None
+        run = self._rerun(replaced)
+        return run if self._reference.is_right(run) and self._has_same_places(run, numbers) else None
 
     def _replaces(self, replaced: Mapping[int, torch.Tensor]) -> bool:
         """Return whether a run replaces any of these tensors: if not, its result is as wrong as before."""
@@ -345,6 +354,19 @@ class SubstitutionRuns:
         return not self._in_shape or any(
             number >= len(made) or made[number].values.shape in (values.shape, _UNRECORDED)
             for number, values in replaced.items()
+        )
+
+    def _has_same_places(self, run: Run, numbers: Iterable[int]) -> bool:
+        """Return whether the same calls as in the first run made these tensors of another run.
+
+        Example: an answer stores a tensor in its first run. Later runs do not make it, so its number is another's.
+        """
+        old, new = self._run.made, run.made
+        return all(
+            number < len(new)
+            and (old[number].file, old[number].line, old[number].place)
+            == (new[number].file, new[number].line, new[number].place)
+            for number in numbers
         )
 
     def first_of_two(self, numbers: Iterable[int]) -> Substitution | None:
@@ -371,7 +393,7 @@ class SubstitutionRuns:
         ):
             if self.is_exhausted:
                 return False
-            if self.is_corrected_by({**first.replaced, **substitution.replaced}):
+            if self._corrected({**first.replaced, **substitution.replaced}, first.replaced):
                 return True
         return False
 

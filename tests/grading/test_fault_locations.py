@@ -113,6 +113,21 @@ def test_of_a_number_in_a_tensor_it_is_said_that_a_python_number_is_required(gra
     assert "It returns this number as a tensor; a Python number is required" in found.told
 
 
+@pytest.mark.parametrize(
+    ("unit", "name"),
+    [
+        ("dot_product_attention", "diagonal_forgotten"),  # the loop leaves out elements; its other elements are right
+        ("causal_attention", "pattern_cached_by_shape"),  # a second run reads from a dict what the first run made
+    ],
+)
+def test_a_right_line_is_not_reported_beside_a_diagnosis(grading_process, unit, name):
+    (answer,) = (one for one in held_out(unit) if one.name == name)
+    notebook = alone(unit, **{answer.exercise: answer.code})
+    report = grading_process.grade("held_out.ipynb", notebook, unit).exercise(answer.exercise)
+    assert report.diagnosis is not None
+    assert report.whereabouts is None
+
+
 def test_a_mistake_in_what_it_uses_is_told_there_alone(grading_process):
     right = {name: solution.source() for name, solution in catalogue.solutions("causal_attention").items()}
     wrong = {**right, "CausalAttention": right["CausalAttention"].replace(" ** 0.5", "")}

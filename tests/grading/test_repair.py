@@ -21,6 +21,7 @@ from autograder.core.edit_trials import Redefine, TryEdits, equal_fingerprints, 
 from autograder.core.operations import Call
 from autograder.course.cells import code_cells, filled_in
 from autograder.course.notebook import parse
+from autograder.graders.budget import OutOfBudget
 from autograder.graders.collection import collect
 from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.grading.examiner import Examiner
@@ -33,6 +34,7 @@ from autograder.report import Behaviour
 from autograder.tracing.definitions import Definition
 from autograder.tracing.repair_operators import generic_edits
 from tests import REPOSITORY, TESTS, forked_command
+from tests.held_out import held_out
 from tests.sampling import thinned
 
 REPAIRED = sorted((TESTS / "answers" / "repaired").glob("*.py"))
@@ -117,6 +119,20 @@ def test_an_edit_follows_another_one_in_the_same_text():
     one, other = (edits[(begin, begin + 5, "x"),] for begin in (first, second))
     assert one.is_apart_from(other)
     assert whole.edited(one).edited(other.after(one)).text == "def f(x):\n    return x, x\n"
+
+
+def test_sizes_are_no_operands_that_are_missing():
+    texts = edited("def f(x, m):\n    b, T = x.shape\n    scores = x @ m\n    return scores\n")
+    assert "def f(x, m):\n    b, T = x.shape\n    scores = m + (x @ m)\n    return scores\n" in texts
+    assert not any("b + (x @ m)" in text or "(x @ m) + T" in text for text in texts)
+    assert any("(x @ m) / T" in text for text in texts)
+
+
+@pytest.mark.parametrize(("line", "rank"), [("x.data = m.T", 2), ("x = m.T", 5)])
+def test_a_copy_is_likely_where_a_value_is_stored(line, rank):
+    whole = definition(f"def f(x, m):\n    {line}\n    return x\n")
+    (copy,) = (edit for edit in generic_edits(whole) if edit.spans[0][2] == "(m.clone())")
+    assert copy.rank == rank
 
 
 def test_an_inverse_repairs_code_with_other_names():
@@ -237,6 +253,49 @@ def test_the_misconception_is_named_if_its_inverse_repairs_the_answer(grading_pr
     report = repaired(grading_process, "self_attention", "scaled_softmax", code)
     assert report.diagnosis.name == "divided_by_d_k"
     assert [change.line for repair in report.repairs[:1] for change in repair.changes] == [3]
+
+
+def held_out_answer(unit, name):
+    return next(one for one in held_out(unit) if one.name == name)
+
+
+def test_an_edit_that_is_right_only_for_few_queries_is_no_repair(grading_process):
+    # With `c + 2` the blocks overlap, so that all queries are there if there are fewer than eight.
+    one = held_out_answer("self_attention", "query_chunks_drop_the_rest")
+    report = repaired(grading_process, "self_attention", one.exercise, one.code)
+    changed = [change.after.strip() for repair in report.repairs for change in repair.changes]
+    assert changed
+    assert not any("c + 2" in line for line in changed)
+
+
+def test_a_repair_is_not_named_by_a_misconception_with_other_results(grading_process):
+    one = held_out_answer("self_attention", "casefolded_and_counted")
+    report = repaired(grading_process, "self_attention", one.exercise, one.code)
+    assert report.repairs
+    assert report.diagnosis is None
+
+
+def test_no_worker_is_started_after_the_budget_is_used_up(fork_server):
+    unit, asked = course.unit("self_attention"), []
+
+    class Spent(SandboxedNotebook):
+        def ask(self, operation):
+            if isinstance(operation, TryEdits | Redefine):
+                asked.append(type(operation))
+                if len(operation.variants if isinstance(operation, TryEdits) else ()) > 20:
+                    raise OutOfBudget
+            return super().ask(operation)
+
+    def start(cells, *, is_alone=False):
+        names = [one.name for one in unit.exercises]
+        return Spent(fork_server("A"), cells, "cpu", exercises=names, is_alone=is_alone)
+
+    code = "def scaled_softmax(scores, d_k):\n    a = scores.sin()\n    b = a.cos()\n    return b\n"
+    cells = code_cells(parse(submission(unit.name, "scaled_softmax", code).content), unit)
+    answer = UnexplainedAnswer(Examiner(collect()), unit, unit.exercise("scaled_softmax"), cells, start)
+    assert RepairCache().find_repairs(answer, frozenset(), RepairTime(lambda: 0.0)) == []
+    assert TryEdits in asked
+    assert Redefine not in asked
 
 
 def test_code_that_never_ends_when_it_is_edited_costs_only_the_repair(grading_process):
