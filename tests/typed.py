@@ -7,6 +7,8 @@ from typing import Any
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
 from autograder.course.notebook import CodeCell
+from autograder.pool.grading_pool import GradingProcess
+from autograder.report import ExerciseReport
 
 
 def solved(unit: str, **answers: str) -> bytes:
@@ -31,6 +33,11 @@ def alone(unit: str, **answers: str) -> bytes:
     gone = {exercise.name for exercise in course.unit(unit).exercises} - written.keys()
     notebook["cells"] = [cell for cell in notebook["cells"] if _grade_id(cell) not in gone]
     return json.dumps(notebook).encode()
+
+
+def grade_answer(process: GradingProcess, unit: str, exercise: str, code: str) -> ExerciseReport:
+    """Grade one exercise with this answer; the notebook has only it and the solutions that it uses."""
+    return process.grade("typed.ipynb", alone(unit, **{exercise: code}), unit).exercise(exercise)
 
 
 def with_cells(content: bytes, *sources: str, after: str = "", kind: str = "code") -> bytes:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests import TESTS, sampling
-from tests.typed import alone, solved
+from tests.typed import grade_answer, solved
 
 IMPORTS = "import threading\nimport torch\nfrom torch.nn import functional as F\n"
 MESSAGES = {
@@ -21,7 +21,7 @@ MESSAGES = {
 
 
 def answers(kind, one_in):
-    """Return unit, exercise and code of one in so many answers of a kind, for a test."""
+    """Return unit, exercise and code of one in `one_in` answers of a kind, for a test."""
     cases = []
     for unit, exercise in MESSAGES:
         known = yaml.safe_load((TESTS / "answers" / "forbidden" / f"{exercise}.yaml").read_text())[kind]
@@ -30,20 +30,16 @@ def answers(kind, one_in):
     return cases
 
 
-def graded(grading_process, unit, exercise, code):
-    return grading_process.grade("typed.ipynb", alone(unit, **{exercise: IMPORTS + code}), unit).exercise(exercise)
-
-
 @pytest.mark.parametrize(("unit", "exercise", "code"), answers("calls", 3))
 def test_a_forbidden_call_is_detected(grading_process, unit, exercise, code):
-    found = graded(grading_process, unit, exercise, code)
+    found = grade_answer(grading_process, unit, exercise, IMPORTS + code)
     assert (found.status, found.score) == ("forbidden", 0), found
     assert MESSAGES[unit, exercise] in found.message
 
 
 @pytest.mark.parametrize(("unit", "exercise", "code"), answers("right", 2))
 def test_an_answer_without_a_forbidden_call_is_right(grading_process, unit, exercise, code):
-    found = graded(grading_process, unit, exercise, code)
+    found = grade_answer(grading_process, unit, exercise, IMPORTS + code)
     assert (found.status, found.score) == ("passed", found.max_score), found
 
 
@@ -64,5 +60,5 @@ def softmax(scores, dim=-1):
     torch.jit.script({compiled})
     powers = (scores - scores.amax(dim, True)).exp()
     return powers / powers.sum(dim, True)"""
-    exercise = graded(grading_process, "dot_product_attention", "softmax", code)
+    exercise = grade_answer(grading_process, "dot_product_attention", "softmax", IMPORTS + code)
     assert (exercise.status, exercise.score) == ("failed", 0)

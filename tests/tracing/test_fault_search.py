@@ -8,6 +8,7 @@ import torch
 
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
+from autograder.core.edit_trials import cpu_limit
 from autograder.core.observation import CELL_PREFIX
 from autograder.core.operations import TraceRun
 from autograder.core.packing import ProtocolError
@@ -300,6 +301,27 @@ def test_a_run_of_strange_numbers_tells_nothing(number):
     ]
     run = Run(made, torch.full((5, 4), number), None, (FILE, 1))
     assert locate_fault(right, lambda _: run) is None
+
+
+def test_a_forged_run_is_searched_in_bounded_time():
+    """Hundreds of views, each of many before it: to follow every way through them would take years."""
+    case, right = known("self_attention", "attention_scores")[0]
+    queries, keys = case.arguments
+    junk = torch.arange(float(len(queries) * len(keys))).view(len(queries), len(keys)) + 0.37
+    made = [TracedTensor(FILE, 3, "clone", one.double(), (), n) for n, one in enumerate((queries, keys))]
+    for n in range(2, 300):
+        inputs = tuple(sorted({0, *range(max(0, n - 14), n)} - {1}))
+        made.append(TracedTensor(FILE, 4, "view", (junk * 1.5 + n * 0.01).double(), inputs, n))
+    results = [junk + 99, torch.zeros_like(junk), queries @ keys.mT]
+    asked = []
+
+    def again(replaced):
+        asked.append(replaced)
+        return Run([] if replaced else made, results[min(2, len(replaced))], None, (FILE, 4))
+
+    with cpu_limit(60):
+        locate_fault(right, again)
+    assert any(asked)
 
 
 def test_what_is_computed_to_print_a_tensor_is_not_taken_for_a_step():
