@@ -4,11 +4,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import yaml
+
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
 from autograder.course.notebook import CodeCell
 from autograder.pool.grading_pool import GradingProcess
 from autograder.report import ExerciseReport
+from tests import TESTS
 
 
 def solved(unit: str, **answers: str) -> bytes:
@@ -59,6 +62,11 @@ def edited(content: bytes, **texts: "str | Callable[[str], str] | None") -> byte
         else:
             cell["source"] = text("".join(cell["source"])) if callable(text) else text
     return json.dumps(notebook).encode()
+
+
+def stored(name: str) -> Any:
+    """Return the content of tests/answers/NAME.yaml: answers, and what is known of them."""
+    return yaml.safe_load((TESTS / "answers" / f"{name}.yaml").read_text())
 
 
 def solution_sources(unit: str) -> dict[str, str]:

@@ -5,10 +5,9 @@ tries a part of them; `pytest --every` tries all.
 """
 
 import pytest
-import yaml
 
-from tests import TESTS, sampling
-from tests.typed import grade_answer, solved
+from tests import sampling
+from tests.typed import grade_answer, solved, stored
 
 IMPORTS = "import threading\nimport torch\nfrom torch.nn import functional as F\n"
 MESSAGES = {
@@ -24,7 +23,7 @@ def answers(kind, one_in):
     """Return unit, exercise and code of one in `one_in` answers of a kind, for a test."""
     cases = []
     for unit, exercise in MESSAGES:
-        known = yaml.safe_load((TESTS / "answers" / "forbidden" / f"{exercise}.yaml").read_text())[kind]
+        known = stored(f"forbidden/{exercise}")[kind]
         chosen = sampling.thinned(known, one_in, least=3)
         cases += [pytest.param(unit, exercise, known[name], id=f"{exercise}-{name}") for name in chosen]
     return cases
