@@ -52,10 +52,8 @@ EDITED = {
     ), ["Line 23 makes `seen` wrong.", "made:   shape (5, 5), from [0, 1] on 1, 0, 0, 0, …",
         "needed: shape (5, 5), from [0, 1] on 0, 0, 0, 0, …"], []),
 }  # fmt: skip
-ANSWERS = {
-    one["name"]: tuple(one[field] for field in ("unit", "exercise", "code", "says", "never"))
-    for one in stored("messages")
-} | EDITED
+FIELDS = ("unit", "exercise", "code", "says", "never")
+ANSWERS = {one["name"]: [one[field] for field in FIELDS] for one in stored("messages")} | EDITED
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
