@@ -33,7 +33,7 @@ from autograder.grading.release_data import released_misconceptions, signatures
 from autograder.pool.grading_pool import GradingProcess, GradingRefused
 from autograder.student_check.examples import pack_numbers, shorten_steps
 from autograder.student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, packed_unit
-from tests import RELEASE, REPOSITORY, SOURCE, released_data
+from tests import RELEASE, REPOSITORY, SOURCE, released_data, sampling
 from tests.hidden_tests import listed
 from tests.typed import solved
 
@@ -206,7 +206,7 @@ def examples():
     )
 
 
-@pytest.mark.parametrize("unit", course.unit_names())
+@pytest.mark.parametrize("unit", sampling.thinned(course.unit_names(), 3))
 def test_the_notebooks_and_the_examples_are_what_is_built_now(tmp_path, examples, unit):
     """The other built files take longer: a test below builds some, and `make search` builds all."""
     text, solutions = (REPOSITORY / kind / f"{unit}.py" for kind in ("exercises", "solutions"))

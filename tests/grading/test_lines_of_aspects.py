@@ -16,8 +16,8 @@ from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
 from autograder.student_check.fault_location import fault_message
 from autograder.student_check.unit_data import STEPS, data_file, packed_unit
-from tests.located.edits import right_sources
-from tests.located.measure import FILE, defined
+from benchmarks.located.edits import right_sources
+from benchmarks.located.measure import FILE, defined
 from tests.typed import alone, stored
 
 WRONG = {one["kind"]: one for one in stored("aspects")}

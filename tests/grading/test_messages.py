@@ -12,8 +12,8 @@ from autograder.grading.examiner import Examiner, candidate_bench
 from autograder.grading.trace_cases import trace_cases
 from autograder.tracing.explain import explain
 from autograder.tracing.fault_search import locate_fault
-from tests.located.edits import right_sources
-from tests.located.measure import defined, run_of
+from benchmarks.located.edits import right_sources
+from benchmarks.located.measure import defined, run_of
 from tests.typed import stored
 
 SOURCES = right_sources()

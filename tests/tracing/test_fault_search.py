@@ -17,8 +17,8 @@ from autograder.graders.decoding import decode_trace
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
 from autograder.tracing.fault_search import locate_fault
-from tests.located.edits import right_sources
-from tests.located.measure import FILE, defined, run_of
+from benchmarks.located.edits import right_sources
+from benchmarks.located.measure import FILE, defined, run_of
 from tests.typed import stored
 
 ANSWERS = [(unit, exercise, name) for unit, exercise, name in right_sources() if trace_cases(unit, exercise)]
