@@ -104,7 +104,7 @@ NAMES = {
 
 
 OF_THE_WORKER = {"cpu_seconds", "library_calls"}
-"""What the worker adds to an observation. Which calls are recorded depends on what the process has installed."""
+"""Fields that the worker adds to an observation. Which calls are recorded depends on what the process has installed."""
 
 
 def far_away(service, operation):
