@@ -43,10 +43,11 @@ endif
 # Two processes more than there are processors: many a test waits for a limit to pass.
 IN_PARALLEL := --numprocesses=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2) --maxprocesses=4 --dist=loadfile
 SEARCHED := catalogue/test_mutation_report.py student_check/test_student_check.py grading/test_without_work.py catalogue/test_pairs.py classroom/test_interruption.py \
-	classroom/test_class_of_60.py sandbox/test_confined_notebook.py graders/test_cost_of_answers.py cli/test_endings.py grading/test_fair_scores.py sandbox/test_misbehaving_submissions.py \
+	classroom/test_class_of_60.py sandbox/test_confined_notebook.py graders/test_cost_of_answers.py cli/test_endings.py core/test_forbidden_calls.py grading/test_fair_scores.py sandbox/test_misbehaving_submissions.py \
 	grading/test_nothing_to_paste.py gradebook/test_postgresql.py course/test_reading.py sandbox/test_confinement.py serving/test_serve.py grading/test_submissions.py \
-	catalogue/test_subtle_mistakes.py catalogue/test_unseen.py catalogue/test_held_out.py gradebook/test_reweight.py gradebook/test_extensions.py \
-	classroom/test_groups.py cli/test_sections.py formatting/test_formatting.py student_check/test_student_notebook.py
+	catalogue/test_subtle_mistakes.py catalogue/test_unseen.py catalogue/test_held_out.py gradebook/test_reweight.py gradebook/test_extensions.py build/test_build.py graders/test_leaks.py \
+	classroom/test_groups.py cli/test_sections.py formatting/test_formatting.py student_check/test_student_notebook.py \
+	graders/test_resources.py grading/test_repair.py sandbox/test_global_state.py units/test_tiny_language_model_training.py
 QUICK := solutions catalogue/test_edits.py core/test_comparison.py core/test_device_probe.py graders/test_graders.py project/test_layers.py tracing/test_fault_search.py \
 	project/test_prose.py
 

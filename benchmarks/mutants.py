@@ -34,9 +34,9 @@ from autograder.grading.repairs import raised_lines
 from autograder.pool.grading_pool import GradingProcess
 from autograder.pool.requests import FindRepairs, GradeNotebook
 from autograder.report import ExerciseReport
+from benchmarks.located.edits import EditedAnswer, is_held_out
+from benchmarks.located.measure import cases, defined, run_of, truth
 from tests import REPOSITORY
-from tests.located.edits import EditedAnswer, is_held_out
-from tests.located.measure import cases, defined, run_of, truth
 
 from .mutants_page import (
     HEADING,

@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 from autograder.catalogue.mutation_record import table
+from benchmarks.located.edits import EditedAnswer
 from tests import REPOSITORY
-from tests.located.edits import EditedAnswer
 
 SEED = "35"
 OF_SOLUTION, OF_ALTERNATIVE = 12, 2

@@ -1,4 +1,4 @@
-"""Classic mutation operators, besides those in `tests.located.edits`: each makes one small edit in one line.
+"""Classic mutation operators, besides those in `benchmarks.located.edits`: each makes one small edit in one line.
 
 They know neither the exercises nor the repairs: several of their edits, such as a dropped statement, have no inverse
 among the repair operators.
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import chain, repeat, zip_longest
 from typing import Any
 
-from tests.located import edits
-from tests.located.edits import EditedAnswer, Make, edited, places, replaced
+from benchmarks.located import edits
+from benchmarks.located.edits import EditedAnswer, Make, edited, places, replaced
 
 _OTHER_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.FloorDiv: ast.Div, ast.Pow: ast.Mult, ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,

@@ -10,7 +10,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
-from tests.located.edits import put
+from benchmarks.located.edits import put
 
 _PRODUCTS = (
     "torch.stack([row @ right for row in left])",

@@ -6,9 +6,7 @@ is wrong with it, or why it is right. All of them were written before any of the
 
 from dataclasses import dataclass
 
-import yaml
-
-from tests import TESTS
+from tests.typed import stored
 
 
 @dataclass(frozen=True)
@@ -26,5 +24,4 @@ class HeldOut:
 
 def held_out(unit: str) -> list[HeldOut]:
     """Return a unit's held-out answers."""
-    text = (TESTS / "answers" / "held_out" / f"{unit}.yaml").read_text()
-    return [HeldOut(**fields) for fields in yaml.safe_load(text)]
+    return [HeldOut(**fields) for fields in stored(f"held_out/{unit}")]

@@ -4,10 +4,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import yaml
+
 from autograder import catalogue, course
 from autograder.course.cells import filled_in
 from autograder.course.notebook import CodeCell
+from autograder.pool.grading_pool import GradingProcess
+from autograder.report import ExerciseReport
 from autograder.tracing.definitions import used_answers
+from tests import TESTS
 
 
 def solved(unit: str, **answers: str) -> bytes:
@@ -34,6 +39,11 @@ def alone(unit: str, **answers: str) -> bytes:
     return json.dumps(notebook).encode()
 
 
+def grade_answer(process: GradingProcess, unit: str, exercise: str, code: str) -> ExerciseReport:
+    """Grade one exercise with this answer; the notebook has only it and the solutions that it uses."""
+    return process.grade("typed.ipynb", alone(unit, **{exercise: code}), unit).exercise(exercise)
+
+
 def with_cells(content: bytes, *sources: str, after: str = "", kind: str = "code") -> bytes:
     """The notebook with cells of a student's own below the cell of this grade_id, or at the end."""
     notebook = json.loads(content)
@@ -53,6 +63,11 @@ def edited(content: bytes, **texts: "str | Callable[[str], str] | None") -> byte
         else:
             cell["source"] = text("".join(cell["source"])) if callable(text) else text
     return json.dumps(notebook).encode()
+
+
+def stored(name: str) -> Any:
+    """Return the content of tests/answers/NAME.yaml: answers, and what is known of them."""
+    return yaml.safe_load((TESTS / "answers" / f"{name}.yaml").read_text())
 
 
 def solution_sources(unit: str) -> dict[str, str]:

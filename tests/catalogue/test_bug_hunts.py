@@ -31,7 +31,7 @@ from autograder.student_check.unit_data import EXAMPLES, zip_file
 from tests import RELEASE, released_data
 from tests.hunts import hunts
 from tests.student_check.test_student_check import Notebook
-from tests.typed import alone, solved
+from tests.typed import alone, grade_answer, solved
 
 HEADS = "multi_head_attention"
 HUNT = "hunt_merge_heads"
@@ -192,7 +192,7 @@ def test_why_is_the_same_for_inputs_that_fail_alike():
 )
 def test_a_mistake_is_named_whatever_its_numbers_are(grading_process, code, name):
     typed = f"def {HUNT}():\n    {code}\n"
-    report = grading_process.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS).exercise(HUNT)
+    report = grade_answer(grading_process, HEADS, HUNT, typed)
     assert (report.status, report.score, report.diagnosis.name) == ("failed", 0.0, name)
     assert report.whereabouts is None
     notebook = Notebook(HEADS, **{HUNT: typed})
@@ -247,7 +247,7 @@ def test_a_wrong_function_pasted_earns_what_its_mistake_earns(grading_process, g
 import torch
 exec(zlib.decompress(base64.b85decode({packed["code"]!r})).decode())
 """
-    report = grading_process.grade("typed.ipynb", alone(unit, **{target.of: typed}), unit).exercise(target.of)
+    report = grade_answer(grading_process, unit, target.of, typed)
     assert report.score == known.score < known.max_score
     assert report.diagnosis.name == target.mistake
 
@@ -258,8 +258,7 @@ exec(zlib.decompress(base64.b85decode({packed["code"]!r})).decode())
 def check_of(unit, **answers):
     """Return what `check` of the unit's hunt prints and returns, in a notebook of solutions and these answers."""
     (hunt,) = hunts(unit)
-    notebook = Notebook(unit, **answers)
-    return notebook.check(hunt)
+    return Notebook(unit, **answers).check(hunt)
 
 
 @pytest.mark.parametrize(("unit", "hunt"), HUNTS)

@@ -2,16 +2,13 @@
 
 from dataclasses import replace
 
-import msgspec
-
 from autograder.catalogue import Candidate
 from autograder.catalogue.diagnosis import diagnose_by_tests
 from autograder.catalogue.transcript import Behaviour, Misconception, Trace
 from autograder.core.arguments import Arguments
 from autograder.core.operations import Call
 from autograder.graders.backend import Event
-from autograder.report import Diagnosis, ExerciseReport, Mistake
-from autograder.reports import graded_notebook
+from autograder.report import Diagnosis
 
 TESTS = tuple(f"test_{number}" for number in range(12))
 
@@ -104,16 +101,3 @@ def test_results_without_a_number_explain_all_failed_tests_or_none():
     half, (event,) = mistake("half", HALF), next(transcript(HALF)).events
     assert diagnose_by_tests(with_mistake(HALF, [1, 0.0], (event,)), [half], ()) == Diagnosis("half", "half.")
     assert diagnose_by_tests(with_mistake({**HALF, "test_7": 1}, [1, 0.0], (event,)), [half], ()) is None
-
-
-BOTH = Diagnosis("divided_by_d_k", "Divide by the `root`.", Mistake("over_dim_0", "Rows < columns."))
-EXERCISE = ExerciseReport("scaled_softmax", "failed", 1.0, 4.0, BOTH, "", [])
-
-
-def test_the_student_reads_that_more_is_wrong():
-    one = Diagnosis("divided_by_d_k", "Divide by the `root`.", is_partial=True)
-    text = graded_notebook.feedback_text(msgspec.structs.replace(EXERCISE, diagnosis=one))
-    assert "Your code behaves like this mistake: Divide by the `root`. Something else is wrong, too." in text
-    two = msgspec.structs.replace(BOTH, is_partial=True)
-    text = graded_notebook.feedback_text(msgspec.structs.replace(EXERCISE, diagnosis=two))
-    assert "Your code behaves like two mistakes at once, and something else is wrong, too:" in text

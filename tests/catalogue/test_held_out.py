@@ -8,16 +8,11 @@ import pytest
 from autograder import course
 from tests import sampling
 from tests.held_out import held_out
-from tests.typed import alone
+from tests.typed import grade_answer
 
 ANSWERS = [(unit, one) for unit in course.unit_names() for one in held_out(unit)]
 WRONG = [(unit, one) for unit, one in ANSWERS if one.wrong]
 RIGHT = [(unit, one) for unit, one in ANSWERS if not one.wrong]
-
-
-def graded(grading_process, unit, one):
-    notebook = alone(unit, **{one.exercise: one.code})
-    return grading_process.grade("held_out.ipynb", notebook, unit).exercise(one.exercise)
 
 
 def some(answers, one_in):
@@ -27,14 +22,14 @@ def some(answers, one_in):
 
 @pytest.mark.parametrize(("unit", "one"), some(WRONG, 18))
 def test_a_wrong_answer_loses_points(grading_process, unit, one):
-    report = graded(grading_process, unit, one)
+    report = grade_answer(grading_process, unit, one.exercise, one.code)
     assert report.status in ("failed", "forbidden")
     assert report.score < report.max_score
 
 
 @pytest.mark.parametrize(("unit", "one"), some(RIGHT, 9))
 def test_a_right_answer_gets_all_points_and_no_finding(grading_process, unit, one):
-    report = graded(grading_process, unit, one)
+    report = grade_answer(grading_process, unit, one.exercise, one.code)
     assert (report.status, report.score) == ("passed", report.max_score)
     assert not report.mistake_messages
     assert report.whereabouts is None

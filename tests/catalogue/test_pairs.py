@@ -206,6 +206,22 @@ def test_the_student_reads_both_sentences_as_a_list():
     ]
 
 
+@pytest.mark.parametrize(
+    ("diagnosis", "says"),
+    [
+        (
+            msgspec.structs.replace(BOTH, beside=None),
+            "this mistake: Divide by the `root`. Something else is wrong, too.",
+        ),
+        (BOTH, "two mistakes at once, and something else is wrong, too:"),
+    ],
+)
+def test_the_student_reads_that_more_is_wrong(diagnosis, says):
+    partial = msgspec.structs.replace(diagnosis, is_partial=True)
+    text = graded_notebook.feedback_text(msgspec.structs.replace(EXERCISE, diagnosis=partial))
+    assert f"Your code behaves like {says}" in text
+
+
 def test_reports_of_before_are_read():
     read = msgspec.json.decode(b'{"name": "divided_by_d_k", "sentence": "Divide."}', type=Diagnosis)
     assert (read.names, read.beside) == ("divided_by_d_k", None)

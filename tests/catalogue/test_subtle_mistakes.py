@@ -8,7 +8,7 @@ import pytest
 from autograder import catalogue
 from autograder.course.notebook import CodeCell
 from tests import sampling
-from tests.typed import alone
+from tests.typed import alone, grade_answer
 
 DOT, SELF, CAUSAL, HEADS = "dot_product_attention", "self_attention", "causal_attention", "multi_head_attention"
 IMPORTS = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -44,10 +44,6 @@ IN_PLACE = {
 }
 
 
-def marked(grading_process, unit, **answers):
-    return grading_process.grade("typed.ipynb", alone(unit, **answers), unit)
-
-
 def solution(unit, exercise):
     return catalogue.solutions(unit)[exercise].source()
 
@@ -55,12 +51,8 @@ def solution(unit, exercise):
 @pytest.mark.parametrize(("where", "code"), IN_PLACE.items(), ids=[name for _, name in IN_PLACE])
 def test_writing_into_float64_inputs_is_seen(grading_process, where, code):
     unit, exercise = where
-    failed = [
-        test.name
-        for test in marked(grading_process, unit, **{exercise: IMPORTS + code}).exercise(exercise).tests
-        if test.outcome == "failed" and "writes into" in test.message
-    ]
-    assert failed, exercise
+    tests = grade_answer(grading_process, unit, exercise, IMPORTS + code).tests
+    assert [test for test in tests if test.outcome == "failed" and "writes into" in test.message]
 
 
 KEPT = {"always": "True", "in evaluation": "not self.training"}
@@ -78,18 +70,8 @@ class {exercise}({exercise}):
             self.mode, self.kept = mode, super().forward(x)
         return self.kept
 """
-    report = marked(grading_process, unit, **{exercise: solution(unit, exercise) + keeping})
-    assert report.exercise(exercise).score < report.exercise(exercise).max_score
-
-
-@pytest.mark.parametrize(
-    "exercise", ["MultiHeadAttention", "OptimizedMultiHeadAttention", "EfficientMultiHeadAttention"]
-)
-def test_the_number_of_heads_may_have_another_name(grading_process, exercise):
-    code = solution(HEADS, exercise)
-    code = code.replace("num_heads", "heads")
-    exercise = marked(grading_process, HEADS, **{exercise: code}).exercise(exercise)
-    assert (exercise.status, exercise.score) == ("passed", exercise.max_score), exercise
+    report = grade_answer(grading_process, unit, exercise, solution(unit, exercise) + keeping)
+    assert report.score < report.max_score
 
 
 @pytest.mark.parametrize(("exercise", "unit"), [("CausalAttention", CAUSAL), ("MultiHeadAttention", HEADS)])
@@ -102,8 +84,8 @@ class {exercise}({exercise}):
             raise ValueError("longer than the mask")
         return super().forward(x)
 """
-    report = marked(grading_process, unit, **{exercise: solution(unit, exercise) + short})
-    assert report.exercise(exercise).status == "failed"
+    report = grade_answer(grading_process, unit, exercise, solution(unit, exercise) + short)
+    assert report.status == "failed"
 
 
 @pytest.mark.parametrize("share", ["0.1", "0.2", "0.05", "p / 2", "0.9"])
@@ -111,7 +93,7 @@ def test_a_share_is_called_half_only_where_it_is(grading_process, share):
     code = (
         f"{IMPORTS}def attention_dropout(weights, p, training=True):\n    return F.dropout(weights, {share}, training)"
     )
-    exercise = marked(grading_process, CAUSAL, attention_dropout=code).exercise("attention_dropout")
+    exercise = grade_answer(grading_process, CAUSAL, "attention_dropout", code)
     assert exercise.status == "failed"
     assert "Half" not in (exercise.diagnosis.sentence if exercise.diagnosis else "")
 
@@ -138,7 +120,7 @@ class Dot(Scorer):
 def simple_self_attention(inputs):
     return torch.softmax(Dot().score(inputs, inputs), -1) @ inputs
 """
-    exercise = marked(grading_process, DOT, simple_self_attention=code).exercise("simple_self_attention")
+    exercise = grade_answer(grading_process, DOT, "simple_self_attention", code)
     said = " ".join([exercise.message, *(test.message for test in exercise.tests)])
     assert "Nothing is written" not in said
     assert "Raised NotImplementedError: `Scorer.score` raises it itself (line 7 of the cell" in said
@@ -164,7 +146,8 @@ def test_dropout_follows_the_device(grading_process, name):
     code = DRAWN_ON_THE_CPU + code.replace("nn.Dropout(", "Dropped(")
     exercise = "CausalAttention" if name == "MultiHeadAttentionWrapper" else name
     answers = {name: solution(CLASSES[name], name), exercise: IMPORTS + code}
-    tests = marked(grading_process, CLASSES[name], **answers).exercise(name).tests
+    report = grading_process.grade("typed.ipynb", alone(CLASSES[name], **answers), CLASSES[name])
+    tests = report.exercise(name).tests
     assert [test.name for test in tests if test.outcome == "failed"] == ["test_follows_device"]
 
 
@@ -187,7 +170,7 @@ class {name}(Own{name}):
             {mistake}
         return result
 """
-    exercise = marked(grading_process, unit, **{name: IMPORTS + code}).exercise(name)
+    exercise = grade_answer(grading_process, unit, name, IMPORTS + code)
     assert exercise.score < exercise.max_score
 
 
@@ -206,7 +189,7 @@ class Dropped(nn.Dropout):
 @pytest.mark.parametrize("name", [name for name, unit in CLASSES.items() if unit == HEADS])
 def test_draws_that_come_back_are_seen(grading_process, name):
     code = TWO_DRAWS + solution(HEADS, name).replace("nn.Dropout(", "Dropped(")
-    exercise = marked(grading_process, HEADS, **{name: IMPORTS + code}).exercise(name)
+    exercise = grade_answer(grading_process, HEADS, name, IMPORTS + code)
     assert "test_each_call_drops_anew" in [test.name for test in exercise.tests if test.outcome == "failed"]
 
 
@@ -214,7 +197,7 @@ def test_a_mistake_that_draws_is_diagnosed_in_a_notebook(grading_process):
     """The catalogue's answer runs in one process with the reference, which draws too."""
     unit, mistake = "tiny_language_model", "softmax_twice"
     code = catalogue.misconceptions(unit)[mistake].source()
-    exercise = marked(grading_process, unit, sample_next=IMPORTS + code).exercise("sample_next")
+    exercise = grade_answer(grading_process, unit, "sample_next", IMPORTS + code)
     assert exercise.diagnosis.names == mistake
 
 
@@ -226,7 +209,7 @@ def encode(sentence, vocab):
         raise KeyError(words[-1])
     return torch.tensor([vocab[word] for word in words if word in vocab])
 """
-    exercise = marked(grading_process, SELF, encode=code).exercise("encode")
+    exercise = grade_answer(grading_process, SELF, "encode", code)
     assert exercise.score < exercise.max_score
 
 
@@ -234,6 +217,6 @@ def test_numbers_of_words_are_whole(grading_process):
     code = """def build_vocab(sentence):
     return {word: float(i) for i, word in enumerate(sorted(set(sentence.replace(",", "").split())))}
 """
-    exercise = marked(grading_process, SELF, build_vocab=code).exercise("build_vocab")
+    exercise = grade_answer(grading_process, SELF, "build_vocab", code)
     assert all(test.outcome == "failed" for test in exercise.tests)
     assert exercise.score == exercise.max_score / 2, "for float(i) is i in another form"

@@ -7,7 +7,7 @@ import pytest
 
 from autograder import course
 from tests import sampling
-from tests.typed import alone
+from tests.typed import grade_answer
 from tests.unseen import Unseen, unseen
 
 UNSEEN = [one for unit in course.unit_names() for one in unseen(unit)]
@@ -25,14 +25,9 @@ TRIED = [
 ]
 
 
-def marked(grading_process, one: Unseen):
-    notebook = alone(one.unit, **{one.answer.exercise: one.answer.source()})
-    return grading_process.grade("unseen.ipynb", notebook, one.unit).exercise(one.answer.exercise)
-
-
 @pytest.mark.parametrize("one", TRIED, ids=lambda one: one.answer.name)
 def test_answer_from_outside_of_the_catalogue(grading_process, one):
-    report = marked(grading_process, one)
+    report = grade_answer(grading_process, one.unit, one.answer.exercise, one.answer.source())
     told = names(report.diagnosis)
     if not one.wrong:
         assert (report.status, report.score, told) == ("passed", report.max_score, set())

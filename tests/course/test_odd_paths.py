@@ -25,7 +25,7 @@ from tests.typed import solved
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 OWN_COURSE = TESTS / "own_course"
-NAMES = ["C++ (2026) [autumn]", "100 % $y {z} *v? 'q' \"p\" #1 ~ & ; %41 [!a]"]
+NAME = "C++ (2026) [autumn] 100 % $y {z} *v? 'q' \"p\" #1 ~ & ; %41 [!a]"
 
 
 def run(*arguments):
@@ -34,10 +34,10 @@ def run(*arguments):
     return " ".join(result.output.split())
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def folder(request, tmp_path_factory, grading_process):
-    """A class's folder below one of these names, and called so, in which somebody is graded."""
-    place = tmp_path_factory.mktemp("odd") / request.param / request.param
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, grading_process):
+    """A class's folder below this name, and called so, in which somebody is graded."""
+    place = tmp_path_factory.mktemp("odd") / NAME / NAME
     said = run("new-course", place, UNIT)
     assert str(place) in said
     (place / "roster.csv").write_text("id,first_name,last_name\nada,Ada,O\n")
@@ -98,7 +98,7 @@ def test_a_name_that_a_student_chose_is_no_pattern_and_none_hides(folder):
 
 
 def test_hidden_graders_are_found(tmp_path):
-    place = tmp_path / f"{NAMES[0]}::$HOME"
+    place = tmp_path / f"{NAME}::$HOME"
     shutil.copytree(OWN_COURSE, place)
     (place / "autograder.toml").write_text(
         (REPOSITORY / "autograder.toml").read_text().replace('["library attention"]', "[]")

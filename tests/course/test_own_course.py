@@ -261,7 +261,7 @@ def test_a_library_that_nobody_knows_is_refused(run, built):
     assert f"TestResidualBlock::test_seeded forbids layer norm; it can be {libraries}." in said
 
 
-@pytest.mark.parametrize("command", ["build", "matrix", "mark x.ipynb", f"grade {UNIT}"])
+@pytest.mark.parametrize("command", ["build", f"grade {UNIT}"])
 def test_outside_of_any_course_each_command_says_so(run, tmp_path, command):
     said = run("autograder", *command.split(), cwd=tmp_path, expected=2)
     assert said.startswith("There is no course here")

@@ -263,6 +263,7 @@ def test_descriptors_are_given_back(tmp_path):
     before = len(list(Path("/proc/self/fd").iterdir()))
     submissions, submission = submitted(tmp_path, {"a.zip": nested(2), "b/c.zip": packed_as({"x.py": b""})})
     submissions.read(submission)
+    submissions.passed_over([UNIT])
     del submissions
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 

@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
-from tests import REPOSITORY
+from autograder import course
+from tests import REPOSITORY, TESTS
 from tests.hidden_tests import Listed, listed
+from tests.hunts import hunts
 
 LISTED = listed()
 
@@ -31,3 +33,11 @@ def test_its_graders_are_those_of_the_list_in_their_order(found, exercise):
     for one, listed_one in zip(graders, right, strict=True):
         assert one.operations == listed_one.operations, one.name
         assert one.numbers == pytest.approx(listed_one.numbers, rel=1e-5, abs=1e-5), one.name
+
+
+def test_every_exercise_has_a_hidden_test_with_the_value_that_its_text_prints():
+    """`published.txt` names it: the values of the source documents and of the units' texts, to four decimals."""
+    published = [tuple(line.split()) for line in (TESTS / "published.txt").read_text().splitlines()]
+    assert set(published) <= {(one.exercise, one.name) for one in LISTED}
+    bug_hunts = {f"{unit}.{name}" for unit in course.unit_names() for name in hunts(unit)}
+    assert {exercise for exercise, _ in published} == {one.exercise for one in LISTED} - bug_hunts

@@ -1,5 +1,6 @@
 """Texts for students contain nothing that is hidden."""
 
+import ast
 import json
 import re
 import time
@@ -12,30 +13,34 @@ from hypothesis import strategies as st
 
 from autograder import catalogue, course
 from autograder.build import release_files
+from autograder.build.source_notebook import written_answers
 from autograder.core.operations import Call, LoadParameters
 from autograder.course.cells import filled_in
+from autograder.course.notebook import joined
 from autograder.graders.collection import collect
 from autograder.graders.proxy import StudentProxy
 from autograder.grading.examiner import candidate_bench
 from autograder.grading.messages import without_folders
 from autograder.student_check.examples import decode_value
-from autograder.student_check.unit_data import EXAMPLES, MISTAKES, STEPS, data_file
-from tests import RELEASE, REPOSITORY, released_data
+from autograder.student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, data_file
+from tests import RELEASE, REPOSITORY, released_data, sampling
 
 UNIT = "self_attention"
 LONG = 45
 """Lines shorter than this are too common to be anybody's secret."""
-SIGNATURE = re.compile(r"(def|class) |\) -> |(self, )?\w+: ")
+NO_SECRET = re.compile(r"""(def|class) |\) -> |(self, )?\w+: |from collections.abc import |(["']).*\3,?$""")
+"""A line of a signature, an import, or a text such as a hidden test's statement, which students read."""
 
 
-def lines_of(*folders):
-    """The lines of Python in these folders that say something of their own, without what students may read."""
-    for folder in folders:
-        for path in (REPOSITORY / folder).glob("*.py"):
-            code = re.sub(r'"""(?:.|\n)*?"""', "", path.read_text())
-            lines = (line.strip() for line in code.splitlines())
-            lines = (line for line in lines if not line.startswith("from collections.abc import "))
-            yield from (line for line in lines if len(line) >= LONG and not SIGNATURE.match(line))
+def secret_lines(unit):
+    """The lines of a unit's hidden tests, solutions and right answers that say something of their own."""
+    paths = [REPOSITORY / "solutions" / f"{unit}.py"]
+    for kind in ("hidden", "right_answers"):
+        paths += (REPOSITORY / "autograder" / kind / unit).glob("*.py")
+    for path in paths:
+        code = re.sub(r'"""(?:.|\n)*?"""', "", path.read_text())
+        lines = (line.strip() for line in code.splitlines())
+        yield from (line for line in lines if len(line) >= LONG and not NO_SECRET.match(line))
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +51,7 @@ def wrong_report(grading_process):
 
 
 def test_a_report_holds_no_source_of_graders_or_answers(wrong_report):
-    secret = lines_of("autograder/hidden", "solutions", "autograder/misconceptions")
-    assert [line for line in secret if line in wrong_report] == []
+    assert [line for line in secret_lines(UNIT) if line in wrong_report] == []
 
 
 def test_a_report_holds_no_value_to_more_digits_than_help(wrong_report):
@@ -141,19 +145,42 @@ def test_it_takes_time_in_proportion(part):
     assert time.process_time() - started < 12
 
 
+def statements_of(source):
+    """The statements in an answer's functions that say something of their own."""
+    for function in ast.walk(ast.parse(source)):
+        for one in function.body if isinstance(function, ast.FunctionDef) else ():
+            is_product = isinstance(one, ast.Expr) and isinstance(one.value, ast.BinOp)  # a text may say it
+            statement = ast.unparse(one)
+            if len(statement) > 15 and "super()" not in statement and not is_product:
+                yield statement
+
+
 @pytest.mark.parametrize("unit", course.unit_names())
-def test_the_release_holds_no_hidden_grader_no_answer_and_no_mistake(unit):
+def test_the_release_holds_no_hidden_test_no_answer_and_no_mistake(unit):
     data = released_data(unit)
     assert {EXAMPLES, MISTAKES, STEPS} <= data.keys()
+    assert (LESSON in data) == (REPOSITORY / "exercises" / f"{unit}.yaml").is_file()
     files = [path for path in (RELEASE / unit).rglob("*") if path.is_file() and path.name != data_file(unit)]
     texts = "".join([*(path.read_bytes().decode("utf-8", "ignore") for path in files), str(data)])
     texts += msgspec.json.encode(texts).decode()
     public = (REPOSITORY / "exercises" / f"{unit}.py").read_text()
-    public += "".join(
-        path.read_text() for path in release_files.modules()
-    )  # a hidden grader may share a line with a judge of the check
-    secret = lines_of("autograder/hidden", "solutions", "autograder/misconceptions", "autograder/right_answers")
-    assert [line for line in secret if line in texts and line not in public] == []
+    public += "".join(path.read_text() for path in release_files.modules())  # a hidden test may judge as they do
+    assert [line for line in secret_lines(unit) if line in texts and line not in public] == []
+
+    cells = json.loads((RELEASE / unit / f"{unit}.ipynb").read_text())["cells"]
+    readme = (RELEASE / unit / "README.md").read_text()
+    held = json.dumps(data)
+    of_unit = "\n".join([held, readme, *(joined(cell["source"]) for cell in cells)])
+    entries = [*catalogue.misconceptions(unit).values(), *catalogue.right_answers(unit).values()]
+    assert [entry.name for entry in entries if entry.name in of_unit] == []
+    solutions = {line for one in catalogue.solutions(unit).values() for line in statements_of(one.source())}
+    assert [line for line in solutions if line in of_unit] == []
+    statements = {line for one in entries for line in statements_of(one.source())}
+    assert [line for line in statements if line in held] == []
+    written = written_answers((REPOSITORY / "solutions" / f"{unit}.py").read_text()).values()
+    assert [answer for answer in written if answer[:60] in of_unit] == []
+    words = ("BEGIN SOLUTION", "misconception", "pytest", "student.", "reference.")
+    assert [word for word in words if word in of_unit] == []
 
 
 class Kept:
@@ -203,7 +230,7 @@ def graders():
     return collect()
 
 
-@pytest.mark.parametrize("unit", course.unit_names())
+@pytest.mark.parametrize("unit", sampling.thinned(course.unit_names(), 3))
 def test_no_released_example_has_a_hidden_case_s_numbers(graders, unit):
     hidden, public = Kept(unit), Kept(unit)
     for its_graders in graders[unit].values():

@@ -11,7 +11,7 @@ from autograder.graders import backend
 from autograder.graders.backend import TranscriptCache
 from autograder.sandbox.client import Response, TimedOut
 from autograder.sandbox.worker.protocol import Frame
-from tests.typed import solved
+from tests.typed import alone, grade_answer, solution_sources
 
 UNIT = "dot_product_attention"
 
@@ -166,16 +166,14 @@ def test_the_digest_tells_json_from_tensors():
 
 def test_a_second_submission_gets_what_it_gets_alone(grading_process):
     """Marked once more, after itself and after others: the same report, whichever answers were seen before."""
-    own = solved(
-        UNIT, softmax="def softmax(x, dim=-1):\n    e = torch.exp(x)\n    return e / e.sum(dim, keepdim=True)\n"
-    )
-    reports = [
-        grading_process.grade("one.ipynb", notebook, UNIT) for notebook in (own, solved(UNIT), own, solved(UNIT), own)
-    ]
+    code = "def softmax(x, dim=-1):\n    e = torch.exp(x)\n    return e / e.sum(dim, keepdim=True)\n"
+    own, right = alone(UNIT, softmax=code), alone(UNIT, softmax=solution_sources(UNIT)["softmax"])
+    reports = [grading_process.grade("one.ipynb", notebook, UNIT) for notebook in (own, right, own, right, own)]
     assert reports[0] == reports[2] == reports[4]
     assert reports[1] == reports[3]
-    assert reports[0].exercise("softmax").diagnosis
-    assert reports[0].score < reports[1].score == reports[1].max_score
+    wrong, whole = (report.exercise("softmax") for report in reports[:2])
+    assert wrong.diagnosis
+    assert wrong.score < whole.score == whole.max_score
 
 
 RIGHT = """
@@ -190,8 +188,8 @@ def softmax(x, dim=-1):
 
 def test_what_was_answered_before_python_ended_is_still_read(grading_process):
     """Its first answers are those of a right one that was marked before, so the next thing is asked ahead."""
-    grading_process.grade("right.ipynb", solved(UNIT, softmax=RIGHT), UNIT)
+    assert grade_answer(grading_process, UNIT, "softmax", RIGHT).status == "passed"
     ends = RIGHT.replace("...", "if x.dim() == 3:\n        os._exit(1)")  # the second thing that a grader asks
-    report = grading_process.grade("ends.ipynb", solved(UNIT, softmax=ends), UNIT).exercise("softmax")
+    report = grade_answer(grading_process, UNIT, "softmax", ends)
     assert report.status == "crashed"
     assert report.tests[0].outcome == "passed"

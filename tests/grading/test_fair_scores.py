@@ -14,7 +14,6 @@ from autograder.catalogue.candidate import Code
 from autograder.core.comparison import Mismatch
 from autograder.core.complaints import RESULT_NOT_FINITE
 from autograder.core.operations import Call
-from autograder.course.cells import filled_in
 from autograder.graders.collection import collect
 from autograder.grading import scoring
 from autograder.grading.examiner import Examiner, candidate_bench
@@ -24,7 +23,7 @@ from tests import sampling
 from tests.hidden_tests import listed
 from tests.hunts import hunts
 from tests.student_check.test_student_check import Notebook
-from tests.typed import solution_sources
+from tests.typed import alone
 
 DOT, SELF, CAUSAL, HEADS = "dot_product_attention", "self_attention", "causal_attention", "multi_head_attention"
 IMPORTS = (
@@ -193,13 +192,11 @@ def divided_by(denominator):
 
 def test_a_cache_that_writes_into_free_room_may_be_read_before_it_is_appended_to(grading_process):
     """Scores with cached keys need those keys for gradients, into whose tensor the cache then writes."""
-    answers = solution_sources("inference")
     right = {entry.name: entry for entry in catalogue.right_answers("inference").values()}
-    for name in ("CacheWithRoom", "CachedInTwoParts"):
-        answers[right[name].exercise] = right[name].source()
-    report = grading_process.grade("inference.ipynb", filled_in("inference", answers), "inference")
-    assert (report.status, report.score) == ("graded", report.max_score)
-    assert [test.name for of in report.exercises for test in of.tests if test.outcome != "passed"] == []
+    answers = {right[name].exercise: right[name].source() for name in ("CacheWithRoom", "CachedInTwoParts")}
+    report = grading_process.grade("inference.ipynb", alone("inference", **answers), "inference")
+    assert report.status == "graded"
+    assert [test.name for name in answers for test in report.exercise(name).tests if test.outcome != "passed"] == []
 
 
 @pytest.mark.parametrize("denominator", SAFE)

@@ -1,6 +1,6 @@
 """Nothing that a notebook shows is an answer: neither its code nor what stands in a fenced block earns points.
 
-Of the twelve thousand answers that can be made of it each run tries one in 32, and five of each exercise;
+Of the twelve thousand answers that can be made of it each run tries one in 64, and three of each exercise;
 `pytest --every` tries all.
 """
 
@@ -25,7 +25,7 @@ HEADER = (
 FENCED = re.compile(r"^```.*?\n(.*?)^```", re.M | re.S)
 MOST_NAMES = 3
 """An expression of more names than this is no answer that somebody pastes by changing names."""
-ONE_IN, LEAST = 32, 5
+ONE_IN, LEAST = 64, 3
 """The share of an exercise's answers that each run tries, and the least number."""
 
 

@@ -93,9 +93,9 @@ def test_a_tensor_becomes_a_buffer(before, after):
 
 def test_most_edits_are_valid_code():
     for unit in ("self_attention", "tiny_language_model"):
-        for name, solution in catalogue.solutions(unit).items():
-            edits = generic_edits(definition(solution.source() + "\n", name))
-            texts = [definition(solution.source() + "\n", name).edited(edit).text for edit in edits]
+        for name, solution in thinned(catalogue.solutions(unit).items(), 4, by=lambda item: item[0]):
+            whole = definition(solution.source() + "\n", name)
+            texts = [whole.edited(edit).text for edit in generic_edits(whole)]
             invalid = [text for text in texts if not _is_valid(text)]
             assert len(invalid) <= len(texts) / 100
 
@@ -376,10 +376,9 @@ def test_a_class_gets_its_points_first_and_repairs_after(tmp_path):
     unit = "self_attention"
     file = next(one for one in REPAIRED if one.stem == "self_attention__score_variance__two")
     content = submission(unit, "score_variance", file.read_text()).content
-    for student in ("ada", "bob"):
-        folder = tmp_path / "submitted" / student / unit
-        folder.mkdir(parents=True)
-        (folder / f"{unit}.ipynb").write_bytes(content)
+    folder = tmp_path / "submitted" / "bob" / unit
+    folder.mkdir(parents=True)
+    (folder / f"{unit}.ipynb").write_bytes(content)
     reports = []
     for options in (["--no-repair"], []):
         ended = forked_command.autograder("grade", unit, "--course", tmp_path, *options, cwd=REPOSITORY, timeout=300)

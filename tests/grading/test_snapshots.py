@@ -30,22 +30,22 @@ def judged(grading_process):
 
 
 LATER = {
-    "a module": "nn = 5",
-    "another module": "torch = None",
-    "a reset": "%reset -f",
-    "deleted": "del scaled_softmax, SelfAttention_v1, torch",
-    "an empty namespace": "globals().clear()",
-    "another namespace": "get_ipython().user_ns = {}",
-    "built-in names": "def super(*args): 1 / 0\n__builtins__ = None",
-    "all of a module": "from math import *\nfrom numpy import *\nclass nn: pass",
-    "wrong definitions": "def scaled_softmax(*args): pass\nclass SelfAttention_v1: pass",
-    "a loop's variable": "for torch in range(3): pass\nwith open('x', 'w') as nn: pass",
+    "other values": [
+        "nn = 5",
+        "torch = None",
+        "for torch in range(3): pass\nwith open('x', 'w') as nn: pass",
+        "from math import *\nfrom numpy import *\nclass nn: pass",
+        "def scaled_softmax(*args): pass\nclass SelfAttention_v1: pass",
+    ],
+    "nothing left": ["del scaled_softmax, SelfAttention_v1, torch", "%reset -f", "globals().clear()"],
+    "another namespace": ["get_ipython().user_ns = {}"],
+    "built-in names": ["def super(*args): 1 / 0\n__builtins__ = None"],
 }
 
 
 @pytest.mark.parametrize("later", LATER.values(), ids=LATER)
-def test_a_later_cell_does_not_take_away_what_was_right_at_its_check(judged, later):
-    assert judged(typed.with_cells(RIGHT, later), *BOTH) == (["passed", "passed"], ["", ""])
+def test_later_cells_do_not_take_away_what_was_right_at_its_check(judged, later):
+    assert judged(typed.with_cells(RIGHT, *later), *BOTH) == (["passed", "passed"], ["", ""])
 
 
 def test_the_end_counts_if_it_is_better_and_the_cell_is_named(judged):

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder import catalogue
@@ -27,7 +27,6 @@ from autograder.core.packing import ProtocolError, Tensors, pack, unpack
 from autograder.course.cells import CodeCell, filled_in
 from autograder.course.settings import BadSettings, Isolation, Settings, load
 from autograder.graders.budget import Budget
-from autograder.graders.decoding import Value
 from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.pool.grading_pool import GradingProcess, GradingRefused
 from autograder.sandbox import client, isolation
@@ -401,41 +400,6 @@ def test_tensors_cross_the_wire_unchanged(dtype):
         for item in unpack(header["value"], received):
             assert item.dtype == tensor.dtype
             assert torch.equal(item, tensor)
-
-
-@settings(max_examples=300)
-@given(
-    st.binary(max_size=200)
-    | st.builds(lambda h, p: struct.pack("<II", len(h), len(p)) + h + p, st.binary(), st.binary())
-)
-def test_nonsense_is_a_protocol_error_and_nothing_else(raw):
-    near, far = socket.socketpair()
-    with near, far:
-        near.sendall(raw)
-        near.close()
-        try:
-            header, _ = protocol.receive(far)
-        except ProtocolError:
-            return
-    assert isinstance(header, dict)
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["tensor", "list", "tuple", "dict", "float", "opaque", "x"]), inner, max_size=2
-        )
-    ),
-)
-
-
-@settings(max_examples=300)
-@given(json_values)
-def test_a_forged_value_is_a_value_or_a_protocol_error(packed):
-    with contextlib.suppress(ProtocolError, msgspec.ValidationError):
-        unpack(msgspec.json.decode(json.dumps(packed), type=Value), {})
 
 
 def test_a_length_beyond_the_cap_is_refused_before_it_is_read():

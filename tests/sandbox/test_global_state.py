@@ -1,9 +1,12 @@
-"""A line outside of the answers that changes a global switch of Python or of a library costs no points."""
+"""A line outside of the answers that changes a global switch of Python or of a library costs no points.
+
+Each run tries a third of the switches; `pytest --every` tries all.
+"""
 
 import pytest
 
 from autograder import catalogue
-from tests import typed
+from tests import sampling, typed
 
 UNIT = "self_attention"
 IMPORTS = (
@@ -59,6 +62,7 @@ LINES = {
 ANSWER = """
 def scaled_softmax(scores, d_k):
     print("loud", sys.stdout.closed)
+    print("loud", file=sys.stderr)
     warnings.warn("careful")
     np.float32(3e38) * np.float32(10.0)
     random.random(), np.random.rand(), os.environ["HOME"]
@@ -74,11 +78,8 @@ def notebook():
     return typed.alone(UNIT, scaled_softmax=IMPORTS + ANSWER, SelfAttention_v1=a_class)
 
 
-@pytest.mark.parametrize("lines", LINES.values(), ids=LINES)
-def test_a_global_switch_takes_no_points(grading_process, notebook, lines):
-    cells = [f"{IMPORTS}{line}" for line in lines]
+@pytest.mark.parametrize("name", sampling.thinned(LINES, 3))
+def test_a_global_switch_takes_no_points(grading_process, notebook, name):
+    cells = [f"{IMPORTS}{line}" for line in LINES[name]]
     report = grading_process.grade("switched.ipynb", typed.with_cells(notebook, *cells), UNIT)
-    assert (report.exercise("scaled_softmax").status, report.exercise("SelfAttention_v1").status) == (
-        "passed",
-        "passed",
-    )
+    assert [report.exercise(name).status for name in ("scaled_softmax", "SelfAttention_v1")] == ["passed"] * 2

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,16 +66,11 @@ def test_tiled_attention(draw, before, tokens, hd, hv, block_size, causal):
     )
 
 
-def attention_inputs(draw, before, tq, tk, d, dv):
-    n = draw.numbers()
-    shapes = (tq, d), (tk, d), (tk, dv), (tq, dv)
-    return [n.randn(*before, *shape) for shape in shapes]
-
-
 @given(precise, leading, sizes, sizes, sizes, sizes)
 def test_attention_backward(draw, before, tq, tk, d, dv):
     """The gradients are those of PyTorch's own attention by autograd, and need no inputs that require gradients."""
-    *inputs, grad_output = attention_inputs(draw, before, tq, tk, d, dv)
+    n = draw.numbers()
+    *inputs, grad_output = (n.randn(*before, *shape) for shape in ((tq, d), (tk, d), (tk, dv), (tq, dv)))
     with torch.no_grad():
         found = unchanged(unit7.attention_backward, *inputs, grad_output)
     required = [one.clone().requires_grad_() for one in inputs]
@@ -84,28 +78,6 @@ def test_attention_backward(draw, before, tq, tk, d, dv):
     size = (1 + max(float(one.abs().max()) for one in (*inputs, grad_output))) ** 4 * d * dv * tk
     for one, other in zip(found, right, strict=True):
         assert_close(one, other.double(), draw.dtype, scale=size)
-
-
-@given(precise, sizes, sizes, sizes, sizes)
-def test_attention_backward_in_loops(draw, tq, tk, d, dv):
-    """Each gradient is a sum over pairs of a query and a key, by the derivative of a softmax."""
-    inputs = attention_inputs(draw, (), tq, tk, d, dv)
-    q, k, v, do = map(array, inputs)
-    root = math.sqrt(d)
-    right = np.zeros((tq, d)), np.zeros((tk, d)), np.zeros((tk, dv))
-    for i in range(tq):
-        scores = [sum(a * b for a, b in zip(q[i], k[j], strict=True)) / root for j in range(tk)]
-        exponentials = [math.exp(score - max(scores)) for score in scores]
-        p = [one / sum(exponentials) for one in exponentials]
-        dp = [sum(a * b for a, b in zip(do[i], v[j], strict=True)) for j in range(tk)]
-        for j in range(tk):
-            ds = sum(p[j] * ((j == m) - p[m]) * dp[m] for m in range(tk))
-            right[0][i] += ds * k[j] / root
-            right[1][j] += ds * q[i] / root
-            right[2][j] += p[j] * do[i]
-    size = (1 + max(float(one.abs().max()) for one in inputs)) ** 4 * d * dv * tk
-    for one, other in zip(unit7.attention_backward(*inputs), right, strict=True):
-        assert_close(one, other, draw.dtype, scale=size)
 
 
 @given(precise, st.integers(1, 6), sizes, sizes, st.booleans())
@@ -123,11 +95,3 @@ def test_linear_attention(draw, tokens, hd, hv, causal):
                          for column in columns])  # fmt: skip
     result = unchanged(unit7.linear_attention, queries, keys, values, causal)
     assert_close(result, expected, draw.dtype, scale=50 * hd * tokens)
-
-
-def test_gradients_of_linear_attention():
-    generator = torch.Generator().manual_seed(0)
-    shapes = [(2, 4, 3), (2, 4, 3), (2, 4, 2)]
-    inputs = [torch.randn(s, generator=generator, dtype=torch.float64, requires_grad=True) for s in shapes]
-    for causal in (False, True):
-        assert torch.autograd.gradcheck(lambda *args, causal=causal: unit7.linear_attention(*args, causal), inputs)

@@ -7,71 +7,51 @@ from autograder import course
 from solutions import attention_masks as unit5
 from solutions import causal_attention as unit3
 from solutions import dot_product_attention as unit1
+from solutions import efficient_attention as unit7
 from solutions import inference as unit6
 from solutions import modern_attention as unit9
 from solutions import multi_head_attention as unit4
 from solutions import self_attention as unit2
 from solutions import tiny_language_model as unit8
 
+MASK = torch.rand(2, 4, 5, generator=torch.Generator().manual_seed(0)) > 0.5
+MASK[1, 2] = True  # this query sees no key
 FUNCTIONS = {
-    unit1.dot_product_scores: [(3,), (4, 3)],
-    unit1.softmax: [(3, 4)],
-    unit1.context_vector: [(4,), (4, 3)],
-    unit1.pairwise_scores: [(4, 3)],
-    unit1.simple_self_attention: [(4, 3)],
-    unit2.project_qkv: [(4, 3), (3, 2), (3, 2), (3, 5)],
-    unit2.linear_projection: [(2, 4, 3), (5, 3)],
-    unit2.attention_scores: [(2, 4, 3), (2, 5, 3)],
-    unit2.context_vectors: [(2, 4, 5), (2, 5, 3)],
-    unit2.single_query_attention: [(3,), (4, 3), (4, 2)],
-    unit2.scaled_dot_product_attention: [(2, 4, 3), (2, 5, 3), (2, 5, 2)],
-    unit2.score_variance: [(4, 3), (5, 3)],
-    unit3.causal_head: [(2, 4, 3)] * 3,
-    unit4.stacked_heads_attention: [(4, 3), (2, 2, 3), (2, 2, 3), (2, 5, 3)],
-    unit4.multi_head_scores: [(1, 2, 4, 3)] * 2,
-    unit4.merge_heads: [(1, 2, 4, 3)],
+    "dot_product_scores": (unit1.dot_product_scores, [(3,), (4, 3)]),
+    "softmax": (unit1.softmax, [(3, 4)]),
+    "context_vector": (unit1.context_vector, [(4,), (4, 3)]),
+    "pairwise_scores": (unit1.pairwise_scores, [(4, 3)]),
+    "simple_self_attention": (unit1.simple_self_attention, [(4, 3)]),
+    "embed": (lambda table: unit2.embed(torch.tensor([2, 0, 2, 3]), table), [(4, 3)]),
+    "project_qkv": (unit2.project_qkv, [(4, 3), (3, 2), (3, 2), (3, 5)]),
+    "linear_projection": (unit2.linear_projection, [(2, 4, 3), (5, 3)]),
+    "attention_scores": (unit2.attention_scores, [(2, 4, 3), (2, 5, 3)]),
+    "scaled_softmax": (lambda scores: unit2.scaled_softmax(scores, 3), [(2, 4, 4)]),
+    "context_vectors": (unit2.context_vectors, [(2, 4, 5), (2, 5, 3)]),
+    "single_query_attention": (unit2.single_query_attention, [(3,), (4, 3), (4, 2)]),
+    "scaled_dot_product_attention": (unit2.scaled_dot_product_attention, [(2, 4, 3), (2, 5, 3), (2, 5, 2)]),
+    "score_variance": (unit2.score_variance, [(4, 3), (5, 3)]),
+    "causal_softmax": (lambda scores: unit3.causal_softmax(scores, 3), [(2, 4, 4)]),
+    "causal_head": (unit3.causal_head, [(2, 4, 3)] * 3),
+    "stacked_heads_attention": (unit4.stacked_heads_attention, [(4, 3), (2, 2, 3), (2, 2, 3), (2, 5, 3)]),
+    "multi_head_scores": (unit4.multi_head_scores, [(1, 2, 4, 3)] * 2),
+    "merge_heads": (unit4.merge_heads, [(1, 2, 4, 3)]),
+    "masked_attention": (lambda *inputs: unit5.masked_attention(*inputs, MASK), [(2, 4, 3), (2, 5, 3), (2, 5, 2)]),
+    "rotary_embedding": (lambda x: unit5.rotary_embedding(x, torch.tensor([3, 0, 7])), [(2, 3, 4)]),
+    "linear_attention": (unit7.linear_attention, [(2, 4, 3), (2, 4, 3), (2, 4, 2)]),
+    "linear_attention, causal": (
+        lambda *inputs: unit7.linear_attention(*inputs, True),
+        [(2, 4, 3), (2, 4, 3), (2, 4, 2)],
+    ),
+    "half_precision_attention": (unit9.half_precision_attention, [(2, 4, 3), (2, 5, 3), (2, 5, 2)]),
 }
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_of_functions(function):
+@pytest.mark.parametrize(("function", "shapes"), FUNCTIONS.values(), ids=FUNCTIONS)
+def test_of_functions(function, shapes):
     generator = torch.Generator().manual_seed(0)
-    inputs = [torch.randn(s, generator=generator, dtype=torch.float64, requires_grad=True) for s in FUNCTIONS[function]]
+    inputs = [torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True) for shape in shapes]
     assert torch.autograd.gradcheck(function, inputs)
-
-
-@pytest.mark.parametrize("blind", [False, True])
-def test_of_masked_attention(blind):
-    generator = torch.Generator().manual_seed(0)
-    shapes = [(2, 4, 3), (2, 5, 3), (2, 5, 2)]
-    inputs = [torch.randn(s, generator=generator, dtype=torch.float64, requires_grad=True) for s in shapes]
-    mask = torch.rand(2, 4, 5, generator=generator) > 0.5
-    mask[1, 2] = blind
-    assert torch.autograd.gradcheck(lambda *args: unit5.masked_attention(*args, mask), inputs)
-
-
-def test_of_rotary_embeddings():
-    x = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda one: unit5.rotary_embedding(one, torch.tensor([3, 0, 7])), [x])
-
-
-def test_of_next_token_loss():
-    logits = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
-    tokens = torch.tensor([[1, 3, 0], [2, 2, 1]])
-    assert torch.autograd.gradcheck(lambda one: unit8.next_token_loss(one, tokens), [logits])
-
-
-def test_of_embeddings():
-    table = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
-    tokens = torch.tensor([2, 0, 2, 3])
-    assert torch.autograd.gradcheck(lambda one: unit2.embed(tokens, one), [table])
-
-
-@pytest.mark.parametrize("d_k", [1, 3])
-@pytest.mark.parametrize("function", [unit2.scaled_softmax, unit3.causal_softmax])
-def test_of_scaled_weights(function, d_k):
-    scores = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda s: function(s, d_k), [scores])
 
 
 MODULES = {

@@ -8,6 +8,7 @@ import torch
 
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
+from autograder.core.edit_trials import cpu_limit
 from autograder.core.observation import CELL_PREFIX
 from autograder.core.operations import TraceRun
 from autograder.core.packing import ProtocolError
@@ -17,8 +18,9 @@ from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
 from autograder.tracing.fault import FaultKind
 from autograder.tracing.fault_search import locate_fault
-from tests.located.edits import right_sources
-from tests.located.measure import FILE, defined, run_of
+from benchmarks.located.edits import right_sources
+from benchmarks.located.measure import FILE, defined, run_of
+from tests.typed import stored
 
 ANSWERS = [(unit, exercise, name) for unit, exercise, name in right_sources() if trace_cases(unit, exercise)]
 
@@ -96,96 +98,22 @@ def test_what_is_made_and_not_used_is_told_with_the_line_that_should_use_it():
     assert "softmax" in user
 
 
+ANSWERED = {one["name"]: one for one in stored("located")}
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_the_lines_of_a_stored_answer_are_found(name):
+    answer = ANSWERED[name]
+    found = located(answer["unit"], answer["exercise"], answer["code"])
+    assert found is not None
+    assert list(found.lines) == answer["lines"]
+
+
 def test_what_a_line_makes_twice_is_told_beside_what_the_same_call_needs():
-    wrong = """\
-def linear_attention(queries, keys, values, causal=False):
-    feature = lambda x: F.elu(x + 1)
-    q, k = feature(queries), feature(keys)
-    sums = k.mT @ values
-    return q @ sums / (q @ k.sum(dim=-2).unsqueeze(-1))
-"""
-    found = located("efficient_attention", "linear_attention", wrong)
-    assert found.lines == (2,)
+    found = located("efficient_attention", "linear_attention", ANSWERED["one line makes two tensors"]["code"])
     positive = found.made > 1  # both are x + 1 there
     assert positive.any()
     assert torch.allclose(found.made[positive], found.expected[positive])
-
-
-DOUBTFUL = {
-    "two lines that use one number": ("dot_product_attention", "softmax", 2, """\
-def softmax(scores, dim=-2):
-    shifted = scores - scores.amax(dim, keepdim=True)
-    powers = shifted.exp()
-    return powers / powers.sum(dim, keepdim=True)
-"""),
-    "a loop over rows": ("causal_attention", "causal_softmax", 5, """\
-def causal_softmax(scores, d_k):
-    rows = torch.zeros_like(scores)
-    for i in range(scores.shape[-1]):
-        seen = scores[..., i, : i + 1]
-        share = torch.softmax(seen / d_k, dim=-1)
-        rows[..., i, : i + 1] = share
-    return rows
-"""),
-    "all in one line": ("dot_product_attention", "softmax", 2, """\
-def softmax(scores, dim=-1):
-    return torch.exp(scores) / torch.exp(scores).sum()
-"""),
-    "a list of rows": ("dot_product_attention", "simple_self_attention", 5, """\
-def simple_self_attention(inputs):
-    rows = []
-    for query in inputs:
-        rows.append(torch.softmax(inputs @ query, dim=0) @ inputs)
-    return rows
-"""),
-    "no tensor": ("self_attention", "attention_scores", 3, """\
-def attention_scores(queries, keys):
-    scores = queries @ keys.mT
-    return "scores"
-"""),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("mistake", DOUBTFUL)
-def test_the_line_is_found_where_no_single_tensor_mends_it(mistake):
-    unit, exercise, line, source = DOUBTFUL[mistake]
-    found = located(unit, exercise, source)
-    assert found is not None
-    assert found.lines == (line,)
-
-
-def test_masks_the_other_way_round_are_told_with_both_lines():
-    wrong = """\
-def causal_head(queries, keys, values):
-    T = queries.shape[1]
-    mask = torch.ones(T, T).tril().bool()
-    scores = queries @ keys.transpose(1, 2) / keys.shape[-1] ** 0.5
-    scores = scores.masked_fill(mask, float("-inf"))
-    return torch.softmax(scores, dim=-1) @ values
-"""
-    assert located("causal_attention", "causal_head", wrong).lines == (3, 5)
-
-
-def test_two_that_are_swapped_are_told_with_the_line_that_uses_them():
-    wrong = """\
-def causal_head(queries, keys, values):
-    future = torch.ones(queries.shape[1], queries.shape[1], dtype=torch.bool).triu(1)
-    results = []
-    for q, k, v in zip(keys, queries, values, strict=True):
-        scores = (q @ k.T).masked_fill(future, -torch.inf)
-        results.append(torch.softmax(scores / q.shape[-1] ** 0.5, dim=1) @ v)
-    return torch.stack(results)
-"""
-    assert located("causal_attention", "causal_head", wrong).lines == (4, 5)
-
-
-def test_another_argument_that_is_copied_is_found_where_it_is_copied():
-    wrong = """\
-def scaled_dot_product_attention(queries, keys, values):
-    q, k, v = keys.double(), keys.double(), values.double()
-    return (torch.softmax(q @ k.mT / k.shape[-1] ** 0.5, dim=-1) @ v).float()
-"""
-    assert located("self_attention", "scaled_dot_product_attention", wrong).lines == (2,)
 
 
 def test_two_slices_of_an_argument_are_not_made_of_each_other():
@@ -353,15 +281,25 @@ def test_a_run_of_strange_numbers_tells_nothing(number):
     assert locate_fault(right, lambda _: run) is None
 
 
-def test_what_is_computed_to_print_a_tensor_is_not_taken_for_a_step():
-    source = """\
-def scaled_softmax(scores, d_k):
-    print(scores)
-    return scores
-"""
-    found = located("self_attention", "scaled_softmax", source)
-    assert found is not None
-    assert found.lines == (3,)
+def test_a_forged_run_is_searched_in_bounded_time():
+    """Hundreds of views, each of many before it: to follow every way through them would take years."""
+    case, right = known("self_attention", "attention_scores")[0]
+    queries, keys = case.arguments
+    junk = torch.arange(float(len(queries) * len(keys))).view(len(queries), len(keys)) + 0.37
+    made = [TracedTensor(FILE, 3, "clone", one.double(), (), n) for n, one in enumerate((queries, keys))]
+    for n in range(2, 300):
+        inputs = tuple(sorted({0, *range(max(0, n - 14), n)} - {1}))
+        made.append(TracedTensor(FILE, 4, "view", (junk * 1.5 + n * 0.01).double(), inputs, n))
+    results = [junk + 99, torch.zeros_like(junk), queries @ keys.mT]
+    asked = []
+
+    def again(replaced):
+        asked.append(replaced)
+        return Run([] if replaced else made, results[min(2, len(replaced))], None, (FILE, 4))
+
+    with cpu_limit(60):
+        locate_fault(right, again)
+    assert any(asked)
 
 
 BLOCK = "tiny_language_model", "TransformerBlock"
@@ -395,14 +333,14 @@ def test_a_run_with_something_replaced_is_sent_whole():
 
 
 def test_a_way_that_lies_too_often_is_not_told():
-    unit, exercise, line, source = DOUBTFUL["all in one line"]
-    answer = defined(unit, exercise, source)
+    unit, exercise, lines, code = (ANSWERED["all in one line"][name] for name in ("unit", "exercise", "lines", "code"))
+    answer = defined(unit, exercise, code)
     cases = [(one, of) for one, of in known(unit, exercise) if not of.is_right(run_of(answer, one, {}))]
     case, right = cases[0]
 
     def again(new):
         return run_of(answer, case, new)
 
-    assert locate_fault(right, again).lines == (line,)
+    assert list(locate_fault(right, again).lines) == lines
     quiet = replace(case, unreported=frozenset({locate_fault(right, again).kind}))
     assert locate_fault(replace(right, case=quiet), again) is None

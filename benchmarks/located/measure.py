@@ -1,4 +1,4 @@
-"""Prints, by exercise, how often the line of a mistake is found: `python -m tests.located.measure [--held-out]`.
+"""Prints, by exercise, how often the line of a mistake is found: `python -m benchmarks.located.measure [--held-out]`.
 
 The right answer that was edited is left out of what is known, so that a student's own way is as unknown as it will be.
 """

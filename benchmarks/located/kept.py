@@ -1,4 +1,4 @@
-"""Store the edits that fail a hidden test on values: `python -m tests.located.kept`.
+"""Store the edits that fail a hidden test on values: `python -m benchmarks.located.kept`.
 
 It runs every hidden test on every edit, which takes minutes, so the list is stored in a file. Its entries stay, and
 exercises without an entry are added. `--again EXERCISE ...` tests the edits of these exercises again.
