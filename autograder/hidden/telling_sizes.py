@@ -47,7 +47,7 @@ UNTOLD: dict[str, set[str]] = {
     "sinusoidal_positions": {"one line"},
     "tiled_attention": {"missing", "one line"},
 }
-"""Values of `LocatedFault.kind` that are not reported: they named wrong lines too often in `benchmarks.located.measure`."""
+"""Values of `LocatedFault.kind` that are not reported: `benchmarks.located.measure` saw them name wrong lines."""
 _INF = float("inf")
 FUNCTIONS: dict[str, list[tuple[Any, ...]]] = {
     "causal_mask": [(4,)],
