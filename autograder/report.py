@@ -26,7 +26,7 @@ NOT_WRITTEN = "Nothing is written in the cell"
 """Beginning of the message on an exercise whose stub is untouched."""
 
 USES_WRONG = "It uses your"
-"""Beginning of the message on an exercise that calls another one that is not right."""
+"""Beginning of the message on an exercise that calls another one that is not right: `core.complaints.uses_wrong`."""
 _TOLERANCE = 1e-3
 """Relative difference of two sums that rounding may cause."""
 

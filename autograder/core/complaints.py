@@ -95,6 +95,12 @@ def calls_forbidden(libraries: Sequence[str]) -> str:
     return f"The code calls {named}; in this exercise, write that step yourself."
 
 
+def uses_wrong(exercises: Sequence[str]) -> str:
+    """Message for an answer that uses other answers that are wrong; it begins with `report.USES_WRONG`."""
+    named = " and ".join(f"`{name}`" for name in exercises)
+    return f"It uses your {named}, which is not right yet: fix that first, because it may cause the error here."
+
+
 def halves_the_points(complaint: str) -> str:
     """Return a message with the note that this failure halves the exercise's points."""
     return f"{complaint}{'' if complaint.endswith(('.', '?', '!')) else '.'} {_NO_MORE_THAN_HALF}"

@@ -11,7 +11,6 @@ from ..core.observation import Missing
 from ..graders.collection import Verdict
 from ..report import (
     NOT_WRITTEN,
-    USES_WRONG,
     CellReport,
     Diagnosis,
     ExerciseReport,
@@ -141,8 +140,7 @@ def _shared_message(verdicts: Sequence[Verdict]) -> str:
 def _on_other_exercises(uses_wrong: Sequence[str], status: ExerciseStatus) -> str:
     if not uses_wrong or status == "passed":
         return ""
-    names = " and ".join(f"`{name}`" for name in uses_wrong)
-    return f"{USES_WRONG} {names}, which is not right yet: fix that first, because it may cause the error here."
+    return complaints.uses_wrong(uses_wrong)
 
 
 def _message(

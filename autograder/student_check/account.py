@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from ..core.complaints import calls_forbidden, halves_the_points
+from ..core.complaints import calls_forbidden, halves_the_points, uses_wrong
 from ..core.lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_FORM, OF_GRADIENT, OF_VALUE, OF_WRITING
 from .call_description import MatrixComparison, compare_matrices, describe_call, example_call
 from .run_examples import NOT_WRITTEN, ExampleResult, Outcome
@@ -81,6 +81,8 @@ def account(found: Outcome, warning: str, module: str) -> Account:
         return Account(f"{found.exercise} is {found.missing}: {why}.", warning)
     title = f"{found.exercise} {'passes on the public examples' if found.whole else 'is not right yet'}"
     title += f": {points_in_words(found)}."
+    if found.uses_wrong:
+        warning = f"{warning} {uses_wrong(found.uses_wrong)}".strip()
     first = {_kind(one): number for number, one in reversed(list(enumerate(found.tried))) if one.problem}
     more = sorted(first.values())[:MOST_SHOWN]
     lines = [_line(found.exercise, number, one, with_more=number in more) for number, one in enumerate(found.tried)]

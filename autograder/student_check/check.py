@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.counterexample import unpacked_function
+from ..core.mistake_signatures import CommonMistakes
+from ..tracing.definitions import used_answers
 from .account import show_account, show_lines, show_summary
 from .call_description import calls_with_results
 from .examples import decode_value, expand_steps, hunts
@@ -180,7 +182,9 @@ def _check_one(
         with new_notebook_state():
             found = _outcome(names, unit, exercise)
             found.has_questions = exercise in unit.section(STEPS)
-            if found.can_be_located:
+            if wrong := _wrong_answers_used(names, unit, found):
+                found.uses_wrong, found.mistakes = wrong, CommonMistakes()
+            elif found.can_be_located:
                 aspects = [(one.aspect, one.details) for one in found.tried if one.details]
                 found.line_message = fault_message(names, exercise, unit.path, aspects, is_wrong=found.goes_wrong)
             if repair:
@@ -195,6 +199,15 @@ def _check_one(
 
 def _outcome(names: dict[str, Any], unit: UnitData, exercise: str) -> Outcome:
     return run_examples(names, exercise, examples_of(unit, exercise), unit.of(MISTAKES, exercise, []))
+
+
+def _wrong_answers_used(names: dict[str, Any], unit: UnitData, found: Outcome) -> list[str]:
+    """Return the other exercises whose answers a wrong answer uses, if they are wrong, too, as grading does."""
+    if found.whole or found.missing or found.calls:
+        return []
+    used = used_answers(found.exercise, [("", _cell_of(names.get(found.exercise)))], unit.exercises)
+    earlier = unit.exercises[: unit.exercises.index(found.exercise)]
+    return sorted(name for name in used.intersection(earlier) if not _outcome(names, unit, name).whole)
 
 
 def _check_all(names: dict[str, Any], units: list[UnitData]) -> None:

@@ -84,6 +84,8 @@ class Outcome:
     """The forbidden libraries that the code calls."""
     mistakes: CommonMistakes = field(default_factory=CommonMistakes)
     """The common mistakes that explain failed examples."""
+    uses_wrong: list[str] = field(default_factory=list)
+    """The answers to other exercises that the code uses and that are wrong; then nothing else explains the failure."""
     line_message: str = ""
     """The message on the faulty line, if it is known."""
     has_questions: bool = False
@@ -103,8 +105,8 @@ class Outcome:
 
     @property
     def is_explained(self) -> bool:
-        """True if common mistakes explain all failed examples."""
-        return self.mistakes.explained == len(self.failed)
+        """True if common mistakes, or wrong answers that the code uses, explain all failed examples."""
+        return bool(self.uses_wrong) or self.mistakes.explained == len(self.failed)
 
     @property
     def whole(self) -> bool:

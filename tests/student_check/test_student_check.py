@@ -533,6 +533,18 @@ def cell(text, number):
     return compile(text, file, "exec")
 
 
+@pytest.mark.parametrize("is_wrong", [True, False])
+def test_a_wrong_answer_that_the_code_uses_is_named_in_place_of_a_mistake(is_wrong):
+    notebook = Notebook("dot_product_attention")
+    scores = "inputs @ inputs.T" + " * 2" * is_wrong
+    exec(cell(f"def pairwise_scores(inputs):\n    return {scores}", 1), notebook.names)
+    uses = "def simple_self_attention(inputs):\n    return pairwise_scores(inputs).softmax(dim=0) @ inputs"
+    exec(cell(uses, 2), notebook.names)
+    printed = notebook.check("simple_self_attention")[0]
+    assert ("It uses your `pairwise_scores`, which is not right yet" in printed) == is_wrong
+    assert ("mistake" in printed or "ine 2" in printed) != is_wrong
+
+
 def test_an_answer_that_differs_from_its_cell_is_reported(tmp_path, monkeypatch):
     right = catalogue.solutions("self_attention")["scaled_softmax"].source()
     failed = f"1 / 0\n{right}"
