@@ -87,8 +87,8 @@ print("keys of six words:", X @ to_keys, sep="\n")
 # | product | how many |
 # |---|---|
 # | `W_query`, `W_key`, `W_value`, `out_proj`: each $(T, d)$ times $(d, d)$ | four, for each sequence |
-# | scores: $(T, hd)$ times $(hd, T)$ | one for each sequence and head |
-# | context: the weights, $(T, T)$, times the values, $(T, hd)$ | one for each sequence and head |
+# | scores: $(T, \text{hd})$ times $(\text{hd}, T)$ | one for each sequence and head |
+# | context: the weights, $(T, T)$, times the values, $(T, \text{hd})$ | one for each sequence and head |
 #
 # Count only these products: ignore biases, softmax and the mask (masked scores are computed all the same). Three tokens
 # of width 4 with two heads take `528` operations. The attention of one layer of GPT-2 small ($d = 768$, $h = 12$),
@@ -224,7 +224,7 @@ show({"cache.keys and cache.values": cached_words})
 # | `x`, only the new tokens | `(b, t, d_in)` |
 # | their queries, keys and values, split into heads | `(b, h, t, hd)` |
 # | keys and values after `cache.append(keys, values)`: cached and new | `(b, h, n + t, hd)` |
-# | scores, divided by $\sqrt{hd}$, and their mask | `(b, h, t, n + t)` |
+# | scores, divided by $\sqrt{\text{hd}}$, and their mask | `(b, h, t, n + t)` |
 # | the result, only for the new tokens | `(b, t, d_out)` |
 #
 # New token $i$ has position $n + i$ in the text, and sees the keys $j \le n + i$: all cached ones, and the new ones up
@@ -442,10 +442,10 @@ wrong(torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 4, 1, 1), 4).flatten()
 # | queries: `W_query(x)`, split into heads | `(b, h, T, hd)` |
 # | keys and values: `W_key(x)`, `W_value(x)`, split into groups | `(b, groups, T, hd)` |
 # | the same, shared by the heads of each group | `(b, h, T, hd)` |
-# | weights: causal, scores divided by $\sqrt{hd}$, softmax | `(b, h, T, T)` |
+# | weights: causal, scores divided by $\sqrt{\text{hd}}$, softmax | `(b, h, T, T)` |
 # | the layer `out_proj`, on the merged heads | `(b, T, d_out)` |
 #
-# $$o_i = \operatorname{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{hd}}\right) V_{g(i)}$$
+# $$o_i = \operatorname{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{\text{hd}}}\right) V_{g(i)}$$
 #
 # - `W_query` (`d_in` to `d_out`), `W_key` and `W_value` (`d_in` to `num_kv_groups * hd`) have **no bias**, `out_proj`
 #   (`d_out` to `d_out`) has one. They are `nn.Linear` layers, created in this order. `hd = d_out / num_heads`.

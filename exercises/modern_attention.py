@@ -124,7 +124,7 @@ wrong(torch.tensor([-1.0, 1.0, 2.0, -2.0]), torch.ones(4))
 # 2023](https://arxiv.org/abs/2302.05442)); then its gradient is nearly 0, and training fails. One answer is to
 # normalize queries and keys before the product, each with weights of its own (**QK-norm**):
 #
-# $$s_{ij} = \frac{\operatorname{RMSNorm}(q_i) \cdot \operatorname{RMSNorm}(k_j)}{\sqrt{hd}}$$
+# $$s_{ij} = \frac{\operatorname{RMSNorm}(q_i) \cdot \operatorname{RMSNorm}(k_j)}{\sqrt{\text{hd}}}$$
 #
 # `queries` are `(..., Tq, hd)`, `keys` `(..., Tk, hd)`, and both weights `(hd,)`. With weights of one,
 # a query `(3, 4)` has the score `1.4142` with every key in its direction, however long.
@@ -311,8 +311,8 @@ show(beyond_float16)
 # $$\alpha_{ij} = \frac{e^{s_{ij}}}{e^{z} + \sum_{k \le i} e^{s_{ik}}} \quad \text{for } j \le i$$
 #
 # $z$ is the head's sink. A row with the scores 0 and 1 and a sink of 1 has the weights `0.1554 0.4223`; the rest,
-# 0.4223, goes to the sink and is lost. Scores are divided by $\sqrt{hd}$, sinks are not. Attention is causal, with
-# queries, keys and values of shape `(b, h, T, hd)` and `sinks` of shape `(h,)`.
+# 0.4223, goes to the sink and is lost. Scores are divided by $\sqrt{\text{hd}}$, sinks are not. Attention is causal,
+# with queries, keys and values of shape `(b, h, T, hd)` and `sinks` of shape `(h,)`.
 #
 # **Guess first**: the first token of a text sees only itself. Its score is 0, and so is the sink. What is its weight?
 
@@ -538,7 +538,7 @@ class LatentCache:
 # | their latents, `W_latent(x)`, not split | `(b, t, latent_dim)` |
 # | `cache.latents` after `cache.append(latents)`: cached and new | `(b, n + t, latent_dim)` |
 # | keys and values, `W_up_key` and `W_up_value` of all latents, split into heads | `(b, h, n + t, hd)` |
-# | scores, divided by $\sqrt{hd}$, and their mask | `(b, h, t, n + t)` |
+# | scores, divided by $\sqrt{\text{hd}}$, and their mask | `(b, h, t, n + t)` |
 # | `out_proj` of the merged heads, only for the new tokens | `(b, t, d_out)` |
 #
 # New token $i$ has position $n + i$ in the text, and sees the tokens up to itself. Without a cache, $n = 0$ and `x` is
@@ -622,7 +622,7 @@ show(
 # head on its own:
 #
 # $$\text{output} = \sum_{t < \text{length}} \alpha_t \, v_t, \qquad
-# \alpha = \operatorname{softmax}_t \left(\frac{q \cdot k_t}{\sqrt{hd}}\right)$$
+# \alpha = \operatorname{softmax}_t \left(\frac{q \cdot k_t}{\sqrt{\text{hd}}}\right)$$
 #
 # With the scores 0, 1 and 2 and the values 1, 2 and 4 the result is `3.2405`. An entry of -1 in the table stands for a
 # page that the text does not have yet.

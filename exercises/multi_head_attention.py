@@ -304,7 +304,7 @@ show(
 # | `x` | `(b, T, d_in)` |
 # | queries, keys, values, by the layers `W_query`, `W_key`, `W_value`, split into heads | `(b, h, T, hd)` |
 # | scores, those of later keys set to $-\infty$ | `(b, h, T, T)` |
-# | weights: scores divided by $\sqrt{hd}$, softmax over the keys, then dropout | `(b, h, T, T)` |
+# | weights: scores divided by $\sqrt{\text{hd}}$, softmax over the keys, then dropout | `(b, h, T, T)` |
 # | context vectors: weights times values | `(b, h, T, hd)` |
 # | heads merged | `(b, T, d_out)` |
 # | the layer `out_proj`, which combines the heads' results | `(b, T, d_out)` |
