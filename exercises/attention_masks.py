@@ -346,8 +346,9 @@ show(draw_shuffled)
 # $$b^{(n)}_{ij} = -2^{-8n/h}\,(i - j) \quad \text{for } j \le i, \qquad n = 1, \dots, h$$
 #
 # It is for head $n$, query $i$ and key $j$. Each of the $h$ heads has its own slope. For eight heads they are $\frac12,
-# \frac14, \frac18, \dots, \frac1{256}$: the first head prefers near tokens most, the last one hardly. $h$ is a power of two.
-# Above the diagonal, where a causal mask hides the scores anyway, the bias is 0. The result is `(h, T, T)`, `float32`.
+# \frac14, \frac18, \dots, \frac1{256}$: the first head prefers near tokens most, the last one hardly. $h$ is a power of
+# two. Above the diagonal, where a causal mask hides the scores anyway, the bias is 0. The result is `(h, T, T)`,
+# `float32`.
 #
 # **Guess first**: in the third of eight heads, what is the bias of a key four tokens back?
 
