@@ -520,7 +520,7 @@ guess("left_first", ...)
 # </details>
 
 # %% [markdown]
-# Multiplied in this order, $f(Q) (f(K)^\top V)$ takes only $2 \cdot 1000 \cdot 10 \cdot 10$ multiplications for the $T
+# Multiplied as $f(Q) (f(K)^\top V)$ takes only $2 \cdot 1000 \cdot 10 \cdot 10$ multiplications for the $T
 # = 1000$ of the guess, a hundredth as many.
 #
 # Its weights, seen by the trick with the identity matrix, next to those of the usual attention; queries are three times

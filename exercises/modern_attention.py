@@ -15,7 +15,7 @@
 # 7. **a cache in pages**, which a server shares among many texts;
 # 8. **speculative decoding**, in which a small model drafts and a large one decides.
 #
-# At the end your functions of sections 1, 2, 4 and 5 go into the block of unit 8, one change at a time. It
+# At the end your functions of sections 1, 2, 4 and 5 go into a block like that of unit 8, one change at a time. It
 # learns to count, and you see what each change does to its loss, its largest score and its memory.
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. The hidden tests, which decide the
@@ -216,8 +216,8 @@ for dtype in (torch.float16, torch.bfloat16, torch.float32):
 
 # %% [markdown]
 # Attention loses digits in three places. **The softmax**: rounding moves a score near 24 by up to half a step. In
-# `float16` that is 0.0078: the exponential of the score changes by up to 0.8 %, and a weight by up to 1.6 %. In
-# `bfloat16` it is eight times as much.
+# `float16` that is 0.0078: the exponential of the score changes by up to 0.8 %, and a weight by up to 1.6 %, if
+# the sum of the exponentials changes in the other direction. In `bfloat16` it is eight times as much.
 
 # %%
 scores = torch.tensor([25.055, 24.057, 24.945])
@@ -457,8 +457,8 @@ guess("without_keys", ...)
 # - With one query no keys are made, neither of all heads nor head by head. With several queries you may make them.
 #   A copy of the latents for each head is fine.
 # - The check counts operations. Grading also measures the time for one query in each of 16 heads, `hd = 128`, `r = 64`
-#   and 4096 tokens. The limit is 28 times the time of the solution. Code that makes no keys took 3 to 20 times, code
-#   that makes them at least 40 times, so you need not measure it.
+#   and 4096 tokens. You need not measure it: the limit is 28 times the time of our solution. Other code that makes no
+#   keys took up to 20 times as long, code that makes them at least 40 times.
 #
 # </details>
 
@@ -601,11 +601,12 @@ show(
 )
 
 # %% [markdown]
+# **Take a break** if you like: the block is done.
+#
 # ## 7. A cache in pages
 #
-# A model that answers a prompt works in two phases. In the **prefill** all tokens of the prompt go through the model in
-# one pass, and their keys and values go into the cache (unit 6). In each step of the **decode** one new token goes
-# through: its single query attends to everything cached, and the model writes the next token.
+# This section is about decode (unit 6), in which each step has one new token: its single query attends to everything
+# cached.
 #
 # A server decodes many texts at the same time, and nobody knows how long each will be. A cache in one piece must be
 # reserved at full length, say for 2048 tokens, and most of it stays empty. [Kwon and others,
@@ -625,7 +626,7 @@ show(
 # \alpha = \operatorname{softmax}_t \left(\frac{q \cdot k_t}{\sqrt{\text{hd}}}\right)$$
 #
 # With the scores 0, 1 and 2 and the values 1, 2 and 4 the result is `3.2405`. An entry of -1 in the table stands for a
-# page that the text does not have yet.
+# page that the text does not have yet. (As an index, -1 is the last page in PyTorch, without an error.)
 #
 # Slots that hold no token of this text can hold anything, even NaN. A weight of 0 does not remove a NaN, because
 # $0 \cdot \text{NaN}$ is NaN. Gradients have the same problem: the query's gradient is a weighted sum of the keys that
@@ -776,11 +777,11 @@ show(tokens_from_drafts)
 # %% [markdown]
 # ## A block of today
 #
-# Sections 7 and 8 ran a trained model. Now your functions of sections 1, 2, 4 and 5 go into unit 8's block, one after
-# another: a document mask, RMSNorm before attention and before the MLP, SwiGLU, and normalized queries and keys. What
-# does each of them change? The task: each packed document counts up in steps of its own, as in `3 5 7 9 1 3` modulo
-# 10, and the block predicts the next token. The step shows in a document's own tokens only. Read `norm`, `attend` and
-# `mlp`: each calls one of your functions if its change is in the list.
+# Sections 7 and 8 ran a trained model. Now your functions of sections 1, 2, 4 and 5 go into a block like that of unit
+# 8, one after another: a document mask, RMSNorm before attention and before the MLP, SwiGLU, and normalized queries and
+# keys. What does each of them change? The task: each packed document counts up in steps of its own, as in `3 5 7 9 1 3`
+# modulo 10, and the block predicts the next token. The step shows in a document's own tokens only. Read `norm`,
+# `attend` and `mlp`: each calls one of your functions if its change is in the list.
 
 
 # %%
@@ -795,7 +796,7 @@ def packed_counting(
 
 
 class Block(nn.Module):
-    """A model of one block: that of unit 8, and the changes that are named."""
+    """A model of one block: like that of unit 8, and the changes that are named."""
 
     def __init__(self, changes: list[str], d: int = 32, h: int = 4) -> None:
         super().__init__()
@@ -807,7 +808,7 @@ class Block(nn.Module):
         self.key_weight = nn.Parameter(torch.ones(d // h))
         self.scales = nn.Parameter(torch.ones(3, d))  # of the three norms
         f = 2 * d if "SwiGLU" in changes else 3 * d  # three matrices or two
-        self.W_gate = nn.Parameter(torch.randn(f, d) * d**-0.5)
+        self.W_gate = nn.Parameter(torch.randn(f, d) * d**-0.5)  # for SwiGLU only
         self.W_up = nn.Parameter(torch.randn(f, d) * d**-0.5)
         self.W_down = nn.Parameter(torch.randn(d, f) * f**-0.5)
         self.largest = 0.0
@@ -846,11 +847,12 @@ class Block(nn.Module):
 
 
 # %% [markdown]
-# Five blocks train for 150 steps each, in some seconds: the block of unit 8, with LayerNorm, plain scores, a causal
-# mask and an MLP with GELU, and then each change on top of the ones before. The matrices of each block have the same
-# number of elements in total. Of a document's seven predictions the first is chance, so the loss cannot end far below
-# $\ln 10 / 7 = 0.33$.
-# `stored` is what autograd keeps of one step for the backward pass.
+# Five blocks train for 150 steps each, in some seconds. The first is like that of unit 8, with LayerNorm, plain scores,
+# a causal mask and an MLP with GELU; but its linear layers have no biases, and its MLP has the width $3d$ instead of
+# $4d$. Then comes each change on top of the ones before. The matrices that a block uses have the same number of
+# elements in total: $6d^2$ in the MLP, two of $3d^2$ or, with SwiGLU, three of $2d^2$. Of a document's seven
+# predictions the first is chance, so the loss cannot end far below $\ln 10 / 7 = 0.33$. `stored` is what autograd keeps
+# of one step for the backward pass.
 
 
 # %% training="train_blocks"
@@ -874,7 +876,7 @@ def train_all(steps: int = 150) -> None:
     _, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
     changes: list[str] = []
     print(f"{'':<18}{'loss':>7}{'largest score':>15}{'stored':>10}")
-    for change in ("block of unit 8", "document mask", "RMSNorm", "SwiGLU", "QK-norm"):
+    for change in ("as in unit 8", "document mask", "RMSNorm", "SwiGLU", "QK-norm"):
         changes += [change]
         torch.manual_seed(0)
         model = Block(changes)
