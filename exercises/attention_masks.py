@@ -454,8 +454,8 @@ guess("second_pair", ...)
 # <details><summary>What is tested</summary>
 #
 # - Positions may be in any order. Another `base` is tested, too.
-# - Compute the angles in `float64`, or in the dtype of `x`: results in `float64` must be exact, even at position 4000.
-#   (Half precision, which is not tested here, has too few digits for such angles; with it, take at least `float32`.)
+# - Compute the angles in `float32`, or in `float64` if `x` is `float64`: results in `float64` must be exact, even at
+#   position 4000. (Never compute angles in half precision, which is not tested here: `bfloat16` rounds 4001 to 4000.)
 #
 # </details>
 
@@ -533,8 +533,8 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1]))
 #
 # | what | model | figure | source |
 # |---|---|---|---|
-# | window | Mistral 7B | 4096 tokens | Jiang 2023 |
-# | window, and a few tokens that see all | Longformer | 512 tokens | Beltagy 2020 |
+# | window | Mistral 7B v0.1 | 4096 tokens | Jiang 2023 |
+# | window, and a few tokens that see all | Longformer | 256 tokens on each side | Beltagy 2020 |
 # | pairs of neighbours | RoFormer | elements $2m$ and $2m + 1$ | Su 2021 |
 # | element $m$ with $m + d/2$ | Llama in the library Transformers | `rotate_half` | its `modeling_llama.py` |
 # | base 10,000 | RoFormer | with $d$ = 128, a full turn of the slowest pair takes 54,000 tokens | by the formula |
@@ -681,8 +681,9 @@ class Translator(nn.Module):
         """Return each step's weights over the English words: (T_french, T)."""
         queries = self.attention.W_query(self.french(before))
         keys = self.attention.W_key(self.english(english))
-        seen = torch.zeros(1, len(english), dtype=torch.bool)
-        return masked_attention(queries, keys, torch.eye(len(english)), seen)
+        nothing_hidden = torch.zeros(1, len(english), dtype=torch.bool)
+        one_hot = torch.eye(len(english))
+        return masked_attention(queries, keys, one_hot, nothing_hidden)
 
 
 def train(model: Translator, steps: int = 150) -> None:
@@ -767,8 +768,9 @@ show(trained)
 # %% [markdown]
 # ## How far you are
 #
-# Do you know your own code? Once a check passes, a call like `explain("CrossAttention")` asks about lines
-# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
+# Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
+# `explain("CrossAttention")`. It asks what shape a line makes, where an input is used first, or what an edit would
+# change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

@@ -5,7 +5,7 @@
 # at the same time. It can read the keys block by block and keep three things: the largest score so far, a sum, and a
 # weighted sum of values. In this notebook you write
 #
-# 1. **softmax in one pass**, over scores that come block by block;
+# 1. **maximum and sum of a softmax in one pass**, over scores that come block by block;
 # 2. **states** that stand for the attention to some of the keys, and can be merged;
 # 3. **tiled attention**: exactly the usual result, and never a matrix of all scores. FlashAttention works like this;
 # 4. **its backward pass**, which computes the weights again, so that none are kept;
@@ -91,14 +91,14 @@ X = torch.tensor(
 )
 
 # %% [markdown]
-# ## 1. Softmax in one pass
+# ## 1. Maximum and sum in one pass
 #
 # A softmax that is safe for large scores subtracts the largest score $m$ first, and divides by the sum $\ell$:
 #
 # $$\operatorname{softmax}(s)_j = \frac{e^{s_j - m}}{\ell}, \qquad m = \max_j s_j, \quad \ell = \sum_j e^{s_j - m}$$
 #
-# This reads all scores twice: once for $m$ and once for $\ell$. But both can be found in **one pass** ([Milakov and
-# Gimelshein, 2018](https://arxiv.org/abs/1805.02867)). Keep the maximum of the scores so far, and the
+# This reads all scores three times: for $m$, for $\ell$, and to divide. But $m$ and $\ell$ can be found in **one pass**
+# ([Milakov and Gimelshein, 2018](https://arxiv.org/abs/1805.02867)). Keep the maximum of the scores so far, and the
 # sum of their exponentials relative to it. When a block brings a larger score, the old sum is relative to the wrong
 # maximum, and one factor corrects it:
 #
@@ -167,8 +167,8 @@ except NotImplementedError:
 # rescale each to the larger maximum, then add them. If a query sees none of the keys, its state is $(-\infty, 0, 0)$,
 # and merging it changes nothing. Two such states make a third one, without NaN.
 #
-# Merging is associative and commutative: neither the grouping nor the order of the parts makes a difference. So blocks
-# can be computed in parallel, on several processors or GPUs.
+# Merging is associative and commutative: up to rounding, neither the grouping nor the order of the parts makes a
+# difference. So blocks can be computed in parallel, on several processors or GPUs.
 #
 # **Guess first**: a state has $m = 1$, $\ell = 1$ and $o = [2, 4]$. It is merged with itself, as if its keys were there
 # twice. What is $\ell$ of the result?
@@ -476,8 +476,8 @@ except Exception:
 # %% [markdown]
 # One line grows with $T^2$, the other with $T$. Your function still makes $T \times T$ tensors, but only for a moment,
 # and for one layer at a time. FlashAttention avoids these too: it keeps $O$ and, for each query, the maximum and the
-# sum from the forward pass. With these it computes each tile of $P$ and $dS$ again, and adds the tile's part to $dQ$,
-# $dK$ and $dV$.
+# sum from the forward pass (since FlashAttention-2 only $m + \ln \ell$). With these it computes each tile of $P$ and
+# $dS$ again, and adds the tile's part to $dQ$, $dK$ and $dV$.
 
 # %% [markdown]
 # ## 5. Linear attention
@@ -615,8 +615,9 @@ plt.show()
 # %% [markdown]
 # ## How far you are
 #
-# Do you know your own code? Once a check passes, a call like `explain("tiled_attention")` asks about lines
-# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
+# Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
+# `explain("tiled_attention")`. It asks what shape a line makes, where an input is used first, or what an edit would
+# change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

@@ -435,7 +435,7 @@ wrong(torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 4, 1, 1), 4).flatten()
 
 # %% [markdown]
 # Find an input that gives it away: `x`, `(b, groups, T, hd)`, `float32` and finite, with at most twelve elements, for
-# which `wrong(x, 4)` and the right result differ by more than 0.001 somewhere. Which question did those tests not ask?
+# which `wrong(x, 4)` and the right result differ by more than 0.001 somewhere.
 
 # %% exercise="hunt_share_heads" points=2
 
@@ -495,8 +495,9 @@ show({"six words": lambda: GroupedQueryAttention(3, 8, 6, 4, 2)(X[None])})
 # %% [markdown]
 # ## How far you are
 #
-# Do you know your own code? Once a check passes, a call like `explain("GroupedQueryAttention")` asks about lines
-# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
+# Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
+# `explain("GroupedQueryAttention")`. It asks what shape a line makes, where an input is used first, or what an edit
+# would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

@@ -244,7 +244,8 @@ for dtype in (torch.float16, torch.bfloat16, torch.float32):
 # %% [markdown]
 # **The sums** over the keys: the softmax's denominator and the weighted values. `float16` has no number between 2048
 # and 2050. So 2048 + 1 is rounded to 2048, and a sum of ones, added one after another, stops there. For this reason
-# `softmax`, `@` and `sum` add half precision up in `float32` and round the total. A loop of your own does not.
+# `softmax`, `@` and `sum` add half precision up in `float32` on a CPU and round the total. (On a GPU, `@` may round
+# partial sums, too.) A loop of your own rounds each sum.
 #
 # **Guess first**: `bfloat16` has 8 binary digits. At which number does its sum of ones stop?
 
@@ -694,11 +695,11 @@ show(
 # ## 8. Speculative decoding
 #
 # A decoding step reads all weights of a large model from memory, for a single token of each text. With few texts this
-# takes most of its time. So a pass over a few tokens, like a small prefill, takes hardly longer: it reads the same
-# weights. **Speculative decoding** makes use of that ([Leviathan and others, 2023](https://arxiv.org/abs/2211.17192),
-# [Chen and others, 2023](https://arxiv.org/abs/2302.01318)): a small **draft** model decodes $n$ tokens, then the large
-# **target** model reads all of them in one pass. That gives its distribution at each of the $n$ positions, and at the
-# one after them.
+# takes most of its time. So a pass over a few tokens, like a small prefill, takes hardly longer: in a dense model it
+# reads the same weights. (In a mixture of experts other tokens choose other experts, so it reads more.) **Speculative
+# decoding** makes use of that ([Leviathan and others, 2023](https://arxiv.org/abs/2211.17192), [Chen and others,
+# 2023](https://arxiv.org/abs/2302.01318)): a small **draft** model decodes $n$ tokens, then the large **target** model
+# reads all of them in one pass. That gives its distribution at each of the $n$ positions, and at the one after them.
 #
 # Which of the drafted tokens may stay? Token $x_i$ was drawn from the draft's distribution $q_i$, and the target's is
 # $p_i$. With a number $u_i$, drawn evenly between 0 and 1, it is accepted if
@@ -947,8 +948,9 @@ show(train_all)
 # %% [markdown]
 # ## How far you are
 #
-# Do you know your own code? Once a check passes, a call like `explain("attention_with_sinks")` asks about lines
-# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
+# Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
+# `explain("attention_with_sinks")`. It asks what shape a line makes, where an input is used first, or what an edit
+# would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

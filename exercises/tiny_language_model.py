@@ -73,9 +73,9 @@ print("after `t` comes:", dict(after_t))
 # %% [markdown]
 # ## 1. Positions
 #
-# Attention without positions knows no order (unit 5), so something must be added to each embedding that depends on its
-# position. The first Transformer ([Vaswani and others, 2017](https://arxiv.org/abs/1706.03762), section 3.5) adds
-# waves. Position $p$ has in its columns $2i$ and $2i + 1$
+# One layer of attention without positions knows no order (unit 5). The first Transformer ([Vaswani and others,
+# 2017](https://arxiv.org/abs/1706.03762), section 3.5) adds waves to the embeddings. Position $p$ has in its columns
+# $2i$ and $2i + 1$
 #
 # $$\sin\!\left(\frac{p}{10000^{2i/d}}\right), \qquad \cos\!\left(\frac{p}{10000^{2i/d}}\right), \qquad
 # i = 0, 1, \ldots, \frac{d}{2} - 1$$
@@ -753,7 +753,7 @@ def samples(begun: str = "The ", number: int = 3) -> None:
 show(samples)
 
 # %% [markdown]
-# Most words are right, some are invented, and no sentence makes sense. Half a minute is short: GPT-2 small has 500
+# Most words are right, some are invented, and no sentence makes sense. Half a minute is short: GPT-2 small has 560
 # times as many parameters. Change the temperature, $k$ and $p$ in the cell above, and the number of steps.
 #
 # **In real models** the parts are the same, but many models since Llama (2023) use other kinds of them:
@@ -778,8 +778,9 @@ show(samples)
 # %% [markdown]
 # ## How far you are
 #
-# Do you know your own code? Once a check passes, a call like `explain("TransformerBlock")` asks about lines
-# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
+# Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
+# `explain("TransformerBlock")`. It asks what shape a line makes, where an input is used first, or what an edit would
+# change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 
