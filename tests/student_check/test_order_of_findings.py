@@ -4,6 +4,8 @@ import contextlib
 import io
 
 from autograder.student_check import check
+from autograder.student_check.call_description import compare_matrices
+from autograder.student_check.run_examples import run_examples
 from autograder.student_check.unit_data import units_in
 from tests import RELEASE
 from tests.student_check.test_student_check import Notebook, cell
@@ -49,7 +51,9 @@ def checked(unit, exercise, source):
     exec(cell(source, 7000 + len(source)), notebook.names)
     (data,) = [one for one in units_in(RELEASE / unit)[0] if exercise in one.exercises]
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        check._check_one(notebook.names, data, exercise, RELEASE / unit / "attention_check.py", more=False, repair=False)
+        check._check_one(
+            notebook.names, data, exercise, RELEASE / unit / "attention_check.py", more=False, repair=False
+        )
     return printed.getvalue()
 
 
@@ -79,3 +83,29 @@ def test_a_step_inside_a_function_of_torch_is_not_what_the_line_makes():
     account = checked("modern_attention", "swiglu", OF_PRODUCT)
     assert "What line 2 makes is wrong.\n  line 2: return F.silu" in account
     assert "(10, 6)" not in account
+
+
+def test_a_wrong_number_is_not_quoted_and_its_type_is_not_blamed():
+    account = checked("inference", "attention_flops", "def attention_flops(b, T, d, h):\n    return 456\n")
+    assert "The result is 456; 528 is expected." in account
+
+
+ALL_ACCEPTED = """\
+def accept_draft(draft_probs, target_probs, tokens, uniforms):
+    rows = torch.arange(len(tokens))
+    accepted = int((uniforms < target_probs[rows, tokens] / draft_probs[rows, tokens]).sum())
+    if accepted == len(tokens):
+        return accepted, target_probs[-1]
+    rest = (target_probs[accepted] - draft_probs[accepted]).clamp(min=0)
+    return accepted, rest / rest.sum()
+"""
+
+
+def test_a_table_says_which_of_two_results_it_shows():
+    """The count of accepted tokens is wrong, and the probabilities that the table compares are the second result."""
+    notebook = Notebook("modern_attention")
+    exec(cell(ALL_ACCEPTED, 7000), notebook.names)
+    (data,) = units_in(RELEASE / "modern_attention")[0]
+    found = run_examples(notebook.names, "accept_draft", check.examples_of(data, "accept_draft"), [])
+    tables = [compare_matrices(one.call) for one in found.tried if one.problem]
+    assert {table.where for table in tables if table} == {"second result"}
