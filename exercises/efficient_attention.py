@@ -297,9 +297,9 @@ draw(
 # | operations per byte, if $T$ is large | $\text{hd} / 2$ | $B$ |
 #
 # So tiling saves traffic if $B > \text{hd} / 2$. For $T = 4096$, hd = 64 and $B = 128$ the usual way moves 136 MB, 32
-# operations per byte, and the tiled one 35 MB, 124 operations per byte. An A100 computes 312 trillion operations a
-# second and reads 1.5 trillion bytes: 208 operations for each byte. Code with fewer operations per byte waits for
-# memory. So by this count both wait, the tiled way a quarter as long; with $B = 256$ it does not wait.
+# operations per byte, and the tiled one 35 MB, 124 operations per byte. An A100 with 40 GB computes 312 trillion
+# operations a second and reads 1.5 trillion bytes: 208 operations for each byte. Code with fewer operations per byte
+# waits for memory. So by this count both wait, the tiled way a quarter as long; with $B = 256$ it does not wait.
 
 
 # %% drawing=true
@@ -601,7 +601,7 @@ plt.show()
 # |---|---|---|---|
 # | tiled attention in one kernel | GPT-2 medium's, 1024 tokens, A100 | HBM 40.3 to 4.4 GB | Dao 2022, figure 2 |
 # | the same, forward and backward | GPT-2 medium's, 1024 tokens, A100 | 41.7 to 7.3 ms | Dao 2022, figure 2 |
-# | memories of a GPU | A100 | HBM 1.5 TB/s; SRAM 19 TB/s, 108 times 192 KB | Dao 2022, section 2.1 |
+# | memories of a GPU | A100 with 40 GB | HBM 1.5 TB/s; SRAM 19 TB/s, 108 times 192 KB | Dao 2022, section 2.1 |
 # | operations in half precision | A100 | 312 trillion a second | Dao 2023 |
 # | a long text on several GPUs | ring attention | | Liu 2023 |
 # | linear attention | MiniMax-01 | 7 of 8 layers; every eighth has softmax | MiniMax 2025 |

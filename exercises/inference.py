@@ -180,8 +180,8 @@ except NotImplementedError:
 # the keys and values of one token. The `...` stand for any dimensions, mostly `(b, h)`, which are the same in each
 # call.
 #
-# **Guess first**: a text of 100 tokens is written token by token without a cache, and every step projects all tokens so
-# far. How many tokens does `W_key` project in total?
+# **Guess first**: a model reads a text of 100 tokens token by token without a cache, and every step projects all tokens
+# so far. How many tokens does `W_key` project in total?
 
 # %%
 guess("projected_without_a_cache", ...)
@@ -317,9 +317,9 @@ except NotImplementedError:
 # %% [markdown]
 # **Positions.** Attention itself does not know that its query is token 500. Rotary embeddings (unit 5) rotate queries
 # and keys by their position, so positions must continue: with $n$ tokens in the cache, the new ones have positions $n$,
-# $n + 1$, and so on. Keys go into the cache **after** rotation: rotated once, they are right for every later query. If
-# each step starts at position 0 again, the model loses the order of what it has read. The scores of *step* with all six
-# words:
+# $n + 1$, and so on. Keys usually go into the cache **after** rotation: rotated once, they are right for every later
+# query. If each step starts at position 0 again, the model loses the order of what it has read. The scores of *step*
+# with all six words:
 
 
 # %% locked="places"
@@ -381,8 +381,8 @@ guess("one_token", ...)
 # </details>
 
 # %% [markdown]
-# One cache, the longer the text. Llama-2-7B was trained for 4096 tokens; the rest of its line is what longer texts
-# would take:
+# The size of one cache grows with the text. Llama-2-7B was trained for 4096 tokens, Llama-3-8B for 8192; the rest of
+# each line is what longer texts would take:
 
 # %% drawing=true
 try:

@@ -122,7 +122,8 @@ wrong(torch.tensor([-1.0, 1.0, 2.0, -2.0]), torch.ones(4))
 # A score is a dot product, so it grows with the length of query and key. Nothing in training stops that. In
 # large models scores grew until each softmax gave all weight to one key ([Dehghani and others,
 # 2023](https://arxiv.org/abs/2302.05442)); then its gradient is nearly 0, and training fails. One answer is to
-# normalize queries and keys before the product, each with weights of its own (**QK-norm**):
+# normalize queries and keys before the product, each with weights of its own (**QK-norm**; there by LayerNorm, in most
+# models since by RMSNorm):
 #
 # $$s_{ij} = \frac{\operatorname{RMSNorm}(q_i) \cdot \operatorname{RMSNorm}(k_j)}{\sqrt{\text{hd}}}$$
 #
@@ -908,14 +909,14 @@ def train_all(steps: int = 150) -> None:
 show(train_all)
 
 # %% [markdown]
-# After 150 steps the document mask and SwiGLU have lowered the loss most: they make training *faster*. Without the mask
-# tokens attend to earlier documents, which count in other steps, and the block must learn to leave them out. Train for
-# 400 steps, and all five blocks come close to what chance allows. RMSNorm changes the loss little; it is used because
-# it takes fewer operations than LayerNorm.
+# After 150 steps with this seed, the document mask and SwiGLU have lowered the loss most: they make training *faster*.
+# Without the mask tokens attend to earlier documents, which count in other steps, and the block must learn to leave
+# them out. Train for 400 steps, and all five blocks come close to what chance allows. RMSNorm changes the loss little;
+# it is used because it does about as well as LayerNorm and is simpler.
 #
 # QK-norm leaves the loss as it is here. It bounds the scores: by $\sqrt{8} = 2.83$, the root of the heads' width, times
 # the largest product of a trained query weight and its key weight. Plain scores have no bound. In
-# the first steps they grow about tenfold here, and in large models in half precision such growth ended trainings.
+# the first steps they grow several times here, and in large models such growth ended trainings.
 #
 # The mask stores nothing for the backward pass. The three other functions do, because yours make a tensor in every
 # line, and autograd keeps most of these tensors. On a GPU libraries can join the lines into one kernel, which keeps

@@ -709,8 +709,8 @@ def draw_kept(length: int = 60) -> None:
 show(draw_kept)
 
 # %% [markdown]
-# Three texts by each way of drawing, at temperature 0.6. Are they copied? The last line says which piece of them is the
-# longest that is in the training text, too:
+# Three texts by each way of drawing, at temperature 0.6. Are they copied? The last line shows the longest passage that
+# they copied from the training text:
 
 
 # %% training="samples"
@@ -762,7 +762,7 @@ show(samples)
 # |---|---|---|---|
 # | blocks, $d$, heads | 2, 96, 4 (2 groups) | 12, 768, 12 | 32, 4096, 32 (8 groups, unit 6) |
 # | norm | LayerNorm | LayerNorm | RMSNorm (unit 9) |
-# | MLP | GELU, width $4d$ | GELU, width $4d$ | SwiGLU (unit 9), width $3.5d$ |
+# | MLP | GELU, width $4d$ | GELU (approximated by tanh), width $4d$ | SwiGLU (unit 9), width $3.5d$ |
 # | positions | rotary, base 10,000 | learned, added | rotary (unit 5), base 500,000 |
 # | biases of linear layers | yes | yes | no |
 # | vocabulary | 81 letters | 50,257 pieces of words | 128,256 pieces of words |
