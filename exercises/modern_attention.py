@@ -231,7 +231,7 @@ for dtype in (torch.float16, torch.bfloat16):
     print(f"{dtype}: scores {rounded.tolist()}, weights off by {errors} %")
 
 # %% [markdown]
-# **The product**: a query and a key of 128 elements, all 30, have the product 115200, and with $1 / \sqrt{128}$ the
+# **The product**: a query and a key of 128 elements, all 30, have the product 115,200, and with $1 / \sqrt{128}$ the
 # score 10182.3. If the product stays in half precision, the scaling must come first, which rounds each query once more.
 # In `float32` the order does not matter. `bfloat16` has the range, but not the digits:
 
@@ -562,7 +562,7 @@ class LatentCache:
 # Built under seed 123 with `d_in = 3`, `d_out = 4`, two heads and `latent_dim = 2`, the module gives the last row of
 # `torch.eye(3)` the vector `0.3426 0.1323 0.0454 0.0268`, in one pass and token by token.
 #
-# **Guess first**: in DeepSeek-V3 each of 128 heads has keys of width 192 and values of width 128: 40960 elements for
+# **Guess first**: in DeepSeek-V3 each of 128 heads has keys of width 192 and values of width 128: 40,960 elements for
 # each token and layer. Its cache stores a latent of width 512 and 64 elements for positions instead. How many times
 # fewer are these?
 

@@ -425,7 +425,7 @@ show({"results": lambda: EfficientMultiHeadAttention(3, 3, 6, 0.0, 3)(X[None])})
 # %% [markdown]
 # What does this save? `count_parameters(module)` returns how many numbers of a module are trained, as an `int`. A
 # parameter counts once, even if it is used in two places. Frozen parameters (`requires_grad` is `False`) and buffers do
-# not count. A `MultiHeadAttention` of width 768 with 12 heads has `2360064`.
+# not count. A `MultiHeadAttention` of width 768 with 12 heads has `2,360,064`.
 #
 # **Guess first**: where does that number come from? 768 of it are the bias of `out_proj`. The rest is 768 · 768 times
 # what?

@@ -257,6 +257,8 @@ show({"six words": lambda: TransformerBlock(6, 2, 6)(torch.cat([X, X], dim=-1)[N
 # | `"average"` | itself and all before it, equally |
 # | `"same word"` | all tokens up to itself that are the same word as it, equally |
 #
+# (In the pictures below, 0 is exactly 0, as for a hidden key, and 0.00 is a small weight, rounded.)
+#
 # Heads like these are found in trained models ([Elhage and others,
 # 2021](https://transformer-circuits.pub/2021/framework/index.html)). A *previous* head in one layer and a *same word*
 # head in the next can find the word that followed this word the last time.
@@ -426,7 +428,8 @@ def library_text() -> tuple[str, str]:
 
 training_text, validation_text = library_text()
 letters = sorted(set(training_text + validation_text))
-print(f"{len(training_text)} letters to train on, {len(validation_text)} to validate,")
+print(f"{len(training_text):,} letters to train on,", end=" ")
+print(f"{len(validation_text):,} to validate,")
 print(f"{len(letters)} of them different. The text begins:\n{training_text[:85]}")
 
 
