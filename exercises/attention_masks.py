@@ -19,7 +19,8 @@
 # %% [markdown]
 # <details><summary>What is tested in every exercise</summary>
 #
-# - The output has its inputs' dtype and device (`float32` and `float64` are tested, half precision is not).
+# - A result that is computed from float tensors has their dtype (`float32` and `float64` are tested, half precision is
+#   not). A mask is a bool tensor. Every result is on its inputs' device.
 # - Inputs are not modified, and gradients flow back to every input and parameter.
 # - The functions may not call the library's attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`),
 #   because you are writing it. The class `CrossAttention` may.
@@ -134,8 +135,8 @@ show({"mask of the batch": lambda: padding_mask(lengths, 6)})
 #   all queries of a sentence, `(Tq, Tk)` is one for all sentences, `(b, 1, 1, Tk)` serves several heads.
 # - **A query may see no key at all**, in an empty sentence for instance. Then its result is **zeros**, and no gradient
 #   may be NaN. Replacing a NaN in the result is too late: the gradient of the values is NaN then, because $0 \cdot
-#   \text{NaN}$ is NaN. If you *add* a mask of $-\infty$ to the scores, even replacing the NaN in the weights is too
-#   late. It is safest to produce none.
+#   \text{NaN}$ is NaN. After *adding* a mask of $-\infty$ to the scores, replacing the NaN in the weights is too late,
+#   too. So produce none: give blind rows finite scores, and set their weights to 0 afterwards.
 #
 # **Guess first**: what does softmax give for a row of only $-\infty$: `"zeros"`, `"equal weights"` or `"nan"`?
 
@@ -236,7 +237,7 @@ show({"largest difference to PyTorch": difference_to_the_library})
 # $T$ tokens have $T^2$ scores: a text ten times as long has a hundred times as many. A **window** limits them. Mistral
 # 7B (Jiang et al., 2023), which writes from left to right, lets a token see itself and the `window - 1` tokens before
 # it, and so does your mask: key $j$ is hidden from query $i$ if it comes later, $j > i$, or is too far back, $i - j
-# \ge$ `window`.
+# \ge$ `window`. (A mask alone saves nothing: fast code skips the scores that it hides.)
 #
 # **Guess first**: six tokens and a window of 3. How many of the 36 elements of the mask are *seen*?
 
@@ -327,13 +328,14 @@ def draw_shuffled() -> None:
 show(draw_shuffled)
 
 # %% [markdown]
-# Without a mask nothing moves: attention treats a sentence as a bag of words. With a causal mask a token's result
-# depends on which tokens come before it, but not on which of them are near.
+# Without a mask nothing moves: attention treats a sentence as a bag of words. In one layer with a causal mask a token's
+# result depends on which tokens come before it, but not on which of them are near. Two layers can tell more: if the
+# first two words swap, both get another result in the first layer, and so the last word does in the second.
 
 # %% [markdown] written="why_order" points=3
 # **In your own words** (a few sentences, read by a person): why does attention without a mask give each token the same
-# result, however its sentence is shuffled? Why is that different with a causal mask, and what does a model with a
-# causal mask still not know without embeddings of positions?
+# result, however its sentence is shuffled? Why is that different with a causal mask, and what does one layer of causal
+# attention still not know without embeddings of positions?
 
 # %% [markdown]
 # ### ALiBi: distance lowers the score
@@ -341,11 +343,12 @@ show(draw_shuffled)
 # The simplest way to tell near from far is to lower the score with the distance. ALiBi (*Train Short, Test Long*, Press
 # et al., 2021) adds a bias to the scores before the softmax, which is never trained:
 #
-# $$b^{(i)}_{qk} = -2^{-8i/h}\,(q - k) \quad \text{for } k \le q, \qquad i = 1, \dots, h$$
+# $$b^{(n)}_{ij} = -2^{-8n/h}\,(i - j) \quad \text{for } j \le i, \qquad n = 1, \dots, h$$
 #
-# Each of the $h$ heads has its own slope. For eight heads they are $\frac12, \frac14, \frac18, \dots, \frac1{256}$: the
-# first head prefers near tokens most, the last one hardly. $h$ is a power of two. Above the diagonal, where a causal
-# mask hides the scores anyway, the bias is 0. The result is `(h, T, T)`, `float32`.
+# It is for head $n$, query $i$ and key $j$. Each of the $h$ heads has its own slope. For eight heads they are $\frac12,
+# \frac14, \frac18, \dots, \frac1{256}$: the first head prefers near tokens most, the last one hardly. $h$ is a power of
+# two. Above the diagonal, where a causal mask hides the scores anyway, the bias is 0. The result is `(h, T, T)`,
+# `float32`.
 #
 # **Guess first**: in the third of eight heads, what is the bias of a key four tokens back?
 
@@ -382,9 +385,9 @@ draw(
 )
 
 # %% [markdown]
-# Nothing in ALiBi depends on the length of the training texts, so a model can read longer ones. In the paper a model
-# with 1.3 billion parameters, trained on 1024 tokens, is as good on 2048 as a model with sinusoidal positions (unit 8)
-# that was trained on 2048.
+# ALiBi's bias makes far tokens count little, so texts longer than those of the training change little. In the paper a
+# model with 1.3 billion parameters, trained on 1024 tokens, is as good on 2048 as a model with sinusoidal positions
+# (unit 8) that was trained on 2048.
 
 # %% [markdown]
 # <details><summary>FlexAttention takes masks and biases as functions</summary>
@@ -413,7 +416,7 @@ draw(
 # ```
 #
 # The result is that of `queries @ keys.mT / math.sqrt(d) + alibi_bias(num_heads, T)`, masked, with softmax and values.
-# For your window, which condition comes in addition to `q_idx >= kv_idx`?
+# For your window, `causal` returns `(q_idx >= kv_idx) & (q_idx - kv_idx < window)`.
 #
 # We tried it with PyTorch 2.13 on a CPU. The code above runs without a C++ compiler, warns that it makes the whole
 # matrix of scores, and takes seconds for its imports. `torch.compile(flex_attention)` makes one kernel of it instead,
@@ -451,7 +454,8 @@ guess("second_pair", ...)
 # <details><summary>What is tested</summary>
 #
 # - Positions may be in any order. Another `base` is tested, too.
-# - Compute the angles in the dtype of `x`, or in `float64`: results in `float64` must be exact, even at position 4000.
+# - Compute the angles in `float32`, or in `float64` if `x` is `float64`: results in `float64` must be exact, even at
+#   position 4000. (Never compute angles in half precision, which is not tested here: `bfloat16` rounds 4001 to 4000.)
 #
 # </details>
 
@@ -507,17 +511,17 @@ draw(
 # %% [markdown]
 # **A bug hunt.** Here is a `rotary_embedding` that somebody else wrote. It keeps the length of every vector, and its
 # scores depend only on distances, just as they should. If you train a model with it from the beginning, you notice
-# nothing. But a model that was trained with the right rotation writes nonsense with this one. The length of its
-# result for `[3, 4]` is right:
+# nothing. But a model that was trained with the right rotation writes nonsense with this one. Its result for
+# `[3, 4]` at position 1 is right:
 
 # %%
 wrong = buggy("rotary_embedding")
-wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1])).norm()
+wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1]))
 
 # %% [markdown]
 # Find an input that gives it away: `x`, `(T, head_dim)`, `float32`, and `positions`, `(T,)`, `int64`, with at most
 # twelve elements together, for which `wrong(x, positions)` and the right result differ by more than 0.001 somewhere.
-# Return both: `return x, positions`. Each pair is rotated by the right angle. But is it the right pair?
+# Return both: `return x, positions`.
 
 # %% exercise="hunt_rotary_embedding" points=2
 
@@ -529,12 +533,12 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1])).norm()
 #
 # | what | model | figure | source |
 # |---|---|---|---|
-# | window | Mistral 7B | 4096 tokens | Jiang 2023 |
-# | window, and a few tokens that see all | Longformer | 512 tokens | Beltagy 2020 |
-# | pairs of neighbours | RoFormer | base 10,000 | Su 2021 |
+# | window | Mistral 7B v0.1 | 4096 tokens | Jiang 2023 |
+# | window, and a few tokens that see all | Longformer | 256 tokens on each side | Beltagy 2020 |
+# | pairs of neighbours | RoFormer | elements $2m$ and $2m + 1$ | Su 2021 |
 # | element $m$ with $m + d/2$ | Llama in the library Transformers | `rotate_half` | its `modeling_llama.py` |
-# | a full turn of the slowest pair, $d$ = 128 | base 10,000 | 54,000 tokens | by the formula |
-# | the same | Llama-3-8B, base 500,000 | 2.6 million tokens | Grattafiori 2024 |
+# | base 10,000 | RoFormer | with $d$ = 128, a full turn of the slowest pair takes 54,000 tokens | by the formula |
+# | base 500,000 | Llama-3-8B | with $d$ = 128, it takes 2.6 million tokens | Grattafiori 2024 |
 #
 # [Jiang 2023](https://arxiv.org/abs/2310.06825), [Beltagy 2020](https://arxiv.org/abs/2004.05150),
 # [Su 2021](https://arxiv.org/abs/2104.09864), [Grattafiori 2024](https://arxiv.org/abs/2407.21783).
@@ -552,7 +556,7 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1])).norm()
 # | `context`, the sentence of the keys and values | `(b, T_context, d_context)` |
 # | queries: `W_query(x)`, split into heads | `(b, h, T, hd)` |
 # | keys and values: `W_key(context)`, `W_value(context)`, split into heads | `(b, h, T_context, hd)` |
-# | weights: scores divided by $\sqrt{hd}$, softmax over the context | `(b, h, T, T_context)` |
+# | weights: scores divided by $\sqrt{\text{hd}}$, softmax over the context | `(b, h, T, T_context)` |
 # | context vectors of the heads, merged | `(b, T, d_out)` |
 # | the layer `out_proj` | `(b, T, d_out)` |
 #
@@ -677,8 +681,9 @@ class Translator(nn.Module):
         """Return each step's weights over the English words: (T_french, T)."""
         queries = self.attention.W_query(self.french(before))
         keys = self.attention.W_key(self.english(english))
-        seen = torch.zeros(1, len(english), dtype=torch.bool)
-        return masked_attention(queries, keys, torch.eye(len(english)), seen)
+        nothing_hidden = torch.zeros(1, len(english), dtype=torch.bool)
+        one_hot = torch.eye(len(english))
+        return masked_attention(queries, keys, one_hot, nothing_hidden)
 
 
 def train(model: Translator, steps: int = 150) -> None:
@@ -728,7 +733,7 @@ def draw_alignment(model: Translator, sentence: str) -> None:
 
 
 # %% [markdown]
-# Some 4,500 parameters; training takes a few seconds:
+# Some 4,500 parameters; training takes a few seconds if a processor core is free:
 
 
 # %% training="train_translator"
@@ -763,8 +768,9 @@ show(trained)
 # %% [markdown]
 # ## How far you are
 #
-# Do you know your own code? Once a check passes, a call like `explain("CrossAttention")` asks about lines
-# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
+# Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
+# `explain("CrossAttention")`. It asks what shape a line makes, where an input is used first, or what an edit would
+# change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

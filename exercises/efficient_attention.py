@@ -5,7 +5,7 @@
 # at the same time. It can read the keys block by block and keep three things: the largest score so far, a sum, and a
 # weighted sum of values. In this notebook you write
 #
-# 1. **softmax in one pass**, over scores that come block by block;
+# 1. **maximum and sum of a softmax in one pass**, over scores that come block by block;
 # 2. **states** that stand for the attention to some of the keys, and can be merged;
 # 3. **tiled attention**: exactly the usual result, and never a matrix of all scores. FlashAttention works like this;
 # 4. **its backward pass**, which computes the weights again, so that none are kept;
@@ -28,9 +28,6 @@
 #   in the first place.
 # - Write `state = ...`, not `state[...] = ...`. If a tensor that autograd has saved is changed in place, `backward()`
 #   raises an error that says `modified by an inplace operation`. Without that error, gradients are right.
-# - You need not detach a maximum. If you detach one that you compute (it cancels in $o / \ell$), return the detached
-#   one, too, as part of the state: otherwise a single merge has the right gradients, and several in a row have wrong
-#   ones. Do not detach the maxima that are passed to `merge_states`.
 # - Some points are for what your code costs. The check counts the elements of the largest tensor, the elements of all
 #   tensors that are held at one moment, and the operations, so the result is the same on every machine. It counts under
 #   `torch.no_grad()`, because autograd would keep every tile for the backward pass. The arguments do not count, the
@@ -94,14 +91,14 @@ X = torch.tensor(
 )
 
 # %% [markdown]
-# ## 1. Softmax in one pass
+# ## 1. Maximum and sum in one pass
 #
 # A softmax that is safe for large scores subtracts the largest score $m$ first, and divides by the sum $\ell$:
 #
 # $$\operatorname{softmax}(s)_j = \frac{e^{s_j - m}}{\ell}, \qquad m = \max_j s_j, \quad \ell = \sum_j e^{s_j - m}$$
 #
-# This reads all scores twice: once for $m$ and once for $\ell$. But both can be found in **one pass** ([Milakov and
-# Gimelshein, 2018](https://arxiv.org/abs/1805.02867)). Keep the maximum of the scores so far, and the
+# This reads all scores three times: for $m$, for $\ell$, and to divide. But $m$ and $\ell$ can be found in **one pass**
+# ([Milakov and Gimelshein, 2018](https://arxiv.org/abs/1805.02867)). Keep the maximum of the scores so far, and the
 # sum of their exponentials relative to it. When a block brings a larger score, the old sum is relative to the wrong
 # maximum, and one factor corrects it:
 #
@@ -170,8 +167,8 @@ except NotImplementedError:
 # rescale each to the larger maximum, then add them. If a query sees none of the keys, its state is $(-\infty, 0, 0)$,
 # and merging it changes nothing. Two such states make a third one, without NaN.
 #
-# Merging is associative: the order and the grouping of the parts make no difference. So blocks can be computed in
-# parallel, on several processors or GPUs.
+# Merging is associative and commutative: up to rounding, neither the grouping nor the order of the parts makes a
+# difference. So blocks can be computed in parallel, on several processors or GPUs.
 #
 # **Guess first**: a state has $m = 1$, $\ell = 1$ and $o = [2, 4]$. It is merged with itself, as if its keys were there
 # twice. What is $\ell$ of the result?
@@ -185,7 +182,9 @@ guess("merged_with_itself", ...)
 # <details><summary>What is tested</summary>
 #
 # - Maxima may be in the thousands, far apart, equal, or $-\infty$ in one state or in both.
-# - The tested gradients are those of $o / \ell$, which do not depend on the maximum taken.
+# - The tested gradients are those of $o / \ell$, which do not depend on the maximum taken. Simplest: call `detach`
+#   nowhere. If you detach a maximum that you compute, return the detached one as part of the state, and never detach
+#   the maxima that are passed in: otherwise several merges in a row have wrong gradients.
 #
 # </details>
 
@@ -255,10 +254,10 @@ guess("tiles_computed", ...)
 # %% [markdown]
 # <details><summary>What is tested</summary>
 #
-# - No intermediate tensor has more than $b \cdot h \cdot T \cdot \max(\text{block size}, \text{hd})$ elements (hv =
-#   hd), the size of one column of tiles; $T$ may be rounded up to whole blocks.
-# - All tensors that your code holds at one moment have together fewer than $0.9\, T^2$ elements per head; the arguments
-#   do not count. The check uses $T = 70$ and blocks of 8.
+# - No intermediate tensor has more elements than the queries, or than one column of tiles (the scores of all queries
+#   with one block of keys), whichever is more; $T$ may be rounded up to whole blocks. Here hv = hd.
+# - All tensors that your code holds at one moment have together fewer than $0.9\, T^2$ elements for each index of the
+#   leading dimensions; the arguments do not count. The check uses $T = 70$ and blocks of 8.
 # - With `causal=True`, skipped tiles are counted by operations, and no $T \times T$ mask is made.
 # - $T$ need not be divisible by the block size, which may be 1 or larger than $T$.
 #
@@ -285,9 +284,9 @@ draw(
 # %% [markdown]
 # ### Why it is faster, too
 #
-# Tiling saves no operations: every pair of tokens still meets. It saves **traffic**. A GPU has a large, slow memory
-# (HBM), and a small, fast one on the chip (SRAM). To be used, a number must travel from HBM to SRAM. For one head, with
-# 2 bytes an element and blocks of $B$ queries:
+# Tiling saves no operations: every pair of tokens still meets. It saves **traffic**, if blocks are large. A GPU has a
+# large, slow memory (HBM), and a small, fast one on the chip (SRAM). To be used, a number must travel from HBM to SRAM.
+# For one head, with 2 bytes an element and blocks of $B$ queries:
 #
 # | | usual attention | tiled attention |
 # |---|---|---|
@@ -297,8 +296,10 @@ draw(
 # | bytes of scores and weights | $8\,T^2$: each is written and read | 0: they stay in SRAM |
 # | operations per byte, if $T$ is large | $\text{hd} / 2$ | $B$ |
 #
-# For $T = 4096$, hd = 64 and $B = 128$ that is 136 MB or 35 MB. An A100 computes 312 trillion operations a second, and
-# reads 1.5 trillion bytes: 200 operations for each byte. Code with fewer operations per byte waits for memory.
+# So tiling saves traffic if $B > \text{hd} / 2$. For $T = 4096$, hd = 64 and $B = 128$ the usual way moves 136 MB, 32
+# operations per byte, and the tiled one 35 MB, 124 operations per byte. An A100 with 40 GB computes 312 trillion
+# operations a second and reads 1.5 trillion bytes: 208 operations for each byte. Code with fewer operations per byte
+# waits for memory. So by this count both wait, the tiled way a quarter as long; with $B = 256$ it does not wait.
 
 
 # %% drawing=true
@@ -313,7 +314,7 @@ sizes = [16, 32, 64, 128, 256]
 figure, axes = plt.subplots(figsize=(5.5, 3), layout="constrained")
 axes.plot(sizes, [per_byte(4096, 64, B) for B in sizes], "o-", label="tiled")
 axes.axhline(per_byte(4096, 64), color="C1", label="usual")
-axes.axhline(312 / 1.5, color="0.5", linestyle="--", label="what an A100 can compute")
+axes.axhline(312 / 1.5, color="0.5", linestyle="--", label="no waiting above, on an A100")
 axes.set(xscale="log", yscale="log", xlabel="queries in a block", ylim=(10, 400))
 axes.set(title="operations per byte of HBM traffic (T = 4096, hd = 64)")
 axes.set_xticks(sizes, sizes)
@@ -333,7 +334,7 @@ wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
 # %% [markdown]
 # Find an input that gives it away: `queries`, `keys` and `values` of shape `(T, hd)`, `float32` and finite, with at
 # most twelve elements in all three **together**, for which `wrong(queries, keys, values, 2)` and the right result
-# differ by more than 0.001 somewhere. What must happen between two blocks that does not happen within one?
+# differ by more than 0.001 somewhere.
 
 # %% exercise="hunt_tiled_attention" points=2
 
@@ -344,12 +345,12 @@ wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
 #
 # Training needs gradients too. A loss $L$ depends on the output $O$. Autograd hands attention the gradient of the loss
 # with respect to $O$, written $dO$, and wants $dQ$, $dK$ and $dV$. Usually it keeps the weights $P$ of the forward pass
-# for that: $T^2$ numbers for each head, in every layer, until the backward pass comes. So all that tiling saved would
-# be lost.
+# for that: $T^2$ numbers for each head, in every layer, until the backward pass comes. That is the memory that tiling
+# has saved.
 #
 # FlashAttention keeps no weights. Its backward pass **computes them again**, tile by tile, from $Q$ and $K$. That adds
-# operations, and is still faster, because fewer bytes travel to and from HBM. In this exercise you write that backward
-# pass, without the tiles.
+# operations, and is still faster, because fewer bytes travel to and from HBM. In this exercise you write the backward
+# pass for all queries and keys at once; the formulas for a tile are the same.
 #
 # Queries and keys have the width hd, values and $dO$ the width hv. The forward pass is $S = Q K^\top /
 # \sqrt{\text{hd}}$, $P = \operatorname{softmax}(S)$ in each row, $O = P V$. Now backwards:
@@ -361,9 +362,9 @@ wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
 # | $P = \operatorname{softmax}(S)$ | $D = \operatorname{rowsum}(dO * O)$ | `(..., Tq, 1)` |
 # | | $dS = P * (dP - D)$ | `(..., Tq, Tk)` |
 # | $S = Q K^\top / \sqrt{\text{hd}}$ | $dQ = dS\, K / \sqrt{\text{hd}}$ | `(..., Tq, hd)` |
-# | | $dK = dS^\top Q / \sqrt{\text{hd}}$ | `(..., Tk, hd)` |
+# | | $dK$: the rule below gives it | `(..., Tk, hd)` |
 #
-# Here $*$ multiplies element by element. Each product of matrices has the rule that you see twice: for $C = A B$ the
+# Here $*$ multiplies element by element. Each product of matrices has the same rule: for $C = A B$ the
 # gradients are $dA = dC\, B^\top$ and $dB = A^\top dC$.
 #
 # **Why is $D$ subtracted?** If one score rises, its weight rises, and all other weights of the row fall, since they sum
@@ -475,8 +476,8 @@ except Exception:
 # %% [markdown]
 # One line grows with $T^2$, the other with $T$. Your function still makes $T \times T$ tensors, but only for a moment,
 # and for one layer at a time. FlashAttention avoids these too: it keeps $O$ and, for each query, the maximum and the
-# sum from the forward pass. With these it computes each tile of $P$ and $dS$ again, and adds the tile's part to $dQ$,
-# $dK$ and $dV$.
+# sum from the forward pass (since FlashAttention-2 only $m + \ln \ell$). With these it computes each tile of $P$ and
+# $dS$ again, and adds the tile's part to $dQ$, $dK$ and $dV$.
 
 # %% [markdown]
 # ## 5. Linear attention
@@ -493,7 +494,8 @@ except Exception:
 # $\text{hd} \times \text{hv}$ one. There is no division by $\sqrt{\text{hd}}$.
 #
 # On paper every $f$ is positive. In `float32`, $f(x)$ is exactly 0 for $x$ below about $-17.3$, so the denominator can
-# be 0, and $0 / 0$ is NaN. Add a small number to the denominator, at most $10^{-6}$, or clamp it.
+# be 0, and $0 / 0$ is NaN. Add a small number to the denominator, at most $10^{-6}$, or clamp it from below at that
+# number: `clamp(min=1e-6)`.
 #
 # `queries` and `keys` are `(..., T, hd)`, `values` is `(..., T, hv)`. With `causal=True` the sums go up to $i$: a
 # **state** of fixed size, to which each token adds $f(k_i)\, v_i^\top$ and $f(k_i)$. That is a recurrent network: it
@@ -503,10 +505,6 @@ except Exception:
 
 # %%
 guess("left_first", ...)
-
-# %% [markdown]
-# Multiplied in the other order, $f(Q) (f(K)^\top V)$ takes only $2 \cdot 1000 \cdot 10 \cdot 10$ multiplications, a
-# hundredth as many.
 
 # %% exercise="linear_attention" points=7
 
@@ -522,14 +520,17 @@ guess("left_first", ...)
 # </details>
 
 # %% [markdown]
-# Its weights, seen by the trick with the identity matrix, next to those of the usual attention. They are flatter: $f(q)
-# \cdot f(k)$ grows linearly, $e^{q \cdot k}$ exponentially. So linear attention can hardly put all its weight on a
-# single word.
+# Multiplied as $f(Q) (f(K)^\top V)$ takes only $2 \cdot 1000 \cdot 10 \cdot 10$ multiplications for the $T
+# = 1000$ of the guess, a hundredth as many.
+#
+# Its weights, seen by the trick with the identity matrix, next to those of the usual attention; queries are three times
+# the words. They are flatter: $f(q) \cdot f(k)$ grows linearly, $e^{q \cdot k}$ exponentially. So linear attention can
+# hardly put all its weight on a single word.
 
 # %%
 draw(
     {
-        "usual": lambda: torch.softmax(3 * X @ X.T, dim=-1),
+        "usual": weights_of(lambda q, k, v: usual(3 * q, k, v)),
         "linear": weights_of(lambda q, k, v: linear_attention(3 * q, k, v)),
         "linear, causal": weights_of(
             lambda q, k, v: linear_attention(3 * q, k, v, True),
@@ -540,7 +541,7 @@ draw(
 
 # %% [markdown]
 # How much memory each way takes: the size of the largest tensor that it makes, for the usual attention, for your tiled
-# one with blocks of 16, and for your linear one. The cell below records every tensor.
+# one with blocks of 16, and for your linear one. The cell below records every tensor; you need not read it.
 
 # %% locked="largest"
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -600,7 +601,7 @@ plt.show()
 # |---|---|---|---|
 # | tiled attention in one kernel | GPT-2 medium's, 1024 tokens, A100 | HBM 40.3 to 4.4 GB | Dao 2022, figure 2 |
 # | the same, forward and backward | GPT-2 medium's, 1024 tokens, A100 | 41.7 to 7.3 ms | Dao 2022, figure 2 |
-# | memories of a GPU | A100 | HBM 1.5 TB/s; SRAM 19 TB/s, 108 times 192 KB | Dao 2022, section 2.1 |
+# | memories of a GPU | A100 with 40 GB | HBM 1.5 TB/s; SRAM 19 TB/s, 108 times 192 KB | Dao 2022, section 2.1 |
 # | operations in half precision | A100 | 312 trillion a second | Dao 2023 |
 # | a long text on several GPUs | ring attention | | Liu 2023 |
 # | linear attention | MiniMax-01 | 7 of 8 layers; every eighth has softmax | MiniMax 2025 |
@@ -614,8 +615,9 @@ plt.show()
 # %% [markdown]
 # ## How far you are
 #
-# Do you know your own code? Once a check passes, a call like `explain("tiled_attention")` asks about lines
-# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
+# Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
+# `explain("tiled_attention")`. It asks what shape a line makes, where an input is used first, or what an edit would
+# change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

@@ -87,12 +87,12 @@ print("keys of six words:", X @ to_keys, sep="\n")
 # | product | how many |
 # |---|---|
 # | `W_query`, `W_key`, `W_value`, `out_proj`: each $(T, d)$ times $(d, d)$ | four, for each sequence |
-# | scores: $(T, hd)$ times $(hd, T)$ | one for each sequence and head |
-# | context: the weights, $(T, T)$, times the values, $(T, hd)$ | one for each sequence and head |
+# | scores: $(T, \text{hd})$ times $(\text{hd}, T)$ | one for each sequence and head |
+# | context: the weights, $(T, T)$, times the values, $(T, \text{hd})$ | one for each sequence and head |
 #
 # Count only these products: ignore biases, softmax and the mask (masked scores are computed all the same). Three tokens
 # of width 4 with two heads take `528` operations. The attention of one layer of GPT-2 small ($d = 768$, $h = 12$),
-# without its MLP, takes `8053063680` for 1024 tokens. Return an `int`. $d$ is divisible by $h$.
+# without its MLP, takes `8,053,063,680` for 1024 tokens. Return an `int`. $d$ is divisible by $h$.
 #
 # **Guess first**: the same width, but twice as many heads. By which factor do the operations grow?
 
@@ -131,8 +131,8 @@ show(
 )
 
 # %% [markdown]
-# **Guess first**: for long texts scores and context cost more than the four projections (`W_query`, `W_key`, `W_value`
-# and `out_proj`). At how many tokens do both cost the same, if $d = 768$?
+# **Guess first**: for long texts scores and context together cost more than the four projections together (`W_query`,
+# `W_key`, `W_value` and `out_proj`). At how many tokens do they cost as much, if $d = 768$?
 
 # %%
 guess("as_much_as_layers", ...)
@@ -158,7 +158,8 @@ except NotImplementedError:
     print("A picture comes here once attention_flops is written.")
 
 # %% [markdown]
-# GPT-2 small reads at most 1024 tokens, so projections and MLP cost it more at any length.
+# GPT-2 small reads at most 1024 tokens, so the projections alone cost it more than scores and context at any length.
+# The MLP, which your count leaves out, costs twice as much as the projections.
 
 # %% [markdown]
 # ## 2. A cache of keys and values
@@ -179,8 +180,8 @@ except NotImplementedError:
 # the keys and values of one token. The `...` stand for any dimensions, mostly `(b, h)`, which are the same in each
 # call.
 #
-# **Guess first**: a text of 100 tokens is written token by token without a cache, and every step projects all tokens so
-# far. How many tokens does `W_key` project in total?
+# **Guess first**: a model reads a text of 100 tokens token by token without a cache, and every step projects all tokens
+# so far. How many tokens does `W_key` project in total?
 
 # %%
 guess("projected_without_a_cache", ...)
@@ -191,7 +192,7 @@ guess("projected_without_a_cache", ...)
 # <details><summary>What is tested</summary>
 #
 # - Two caches are independent.
-# - A text may have thousands of tokens, in as many steps.
+# - A text may have thousands of tokens, in as many steps. One `torch.cat` in each step is fast enough.
 # - You may preallocate a buffer and write into it: only the final `keys` and `values` must be differentiable, and their
 #   gradients must reach everything that was appended.
 # - `append` may return anything.
@@ -203,15 +204,20 @@ guess("projected_without_a_cache", ...)
 
 
 # %%
-def cached_words() -> torch.Tensor:
-    """Return keys and values of a cache after six steps, side by side."""
+def cached_words() -> tuple[torch.Tensor, torch.Tensor]:
+    """Return keys and values of a cache after six steps."""
     cache = KVCache()
     for word in X:
         cache.append(word[None], 10 * word[None])
-    return torch.cat([cache.keys, cache.values], dim=-1)
+    return cache.keys, cache.values
 
 
-show({"cache.keys and cache.values": cached_words})
+show(
+    {
+        "cache.keys": lambda: cached_words()[0],
+        "cache.values": lambda: cached_words()[1],
+    }
+)
 
 # %% [markdown]
 # ## 3. Attention with a cache
@@ -224,7 +230,7 @@ show({"cache.keys and cache.values": cached_words})
 # | `x`, only the new tokens | `(b, t, d_in)` |
 # | their queries, keys and values, split into heads | `(b, h, t, hd)` |
 # | keys and values after `cache.append(keys, values)`: cached and new | `(b, h, n + t, hd)` |
-# | scores, divided by $\sqrt{hd}$, and their mask | `(b, h, t, n + t)` |
+# | scores, divided by $\sqrt{\text{hd}}$, and their mask | `(b, h, t, n + t)` |
 # | the result, only for the new tokens | `(b, t, d_out)` |
 #
 # New token $i$ has position $n + i$ in the text, and sees the keys $j \le n + i$: all cached ones, and the new ones up
@@ -255,7 +261,7 @@ guess("hidden_in_a_step", ...)
 # <details><summary>What is tested</summary>
 #
 # - The check counts the rows that each layer is multiplied with. Grading also measures how long a step takes
-#   when the cache already has 768 tokens. Both give points.
+#   when the cache already has 768 tokens. Both give points; a `KVCache` with `torch.cat` is fast enough.
 # - Texts may be thousands of tokens long, and steps of two texts may alternate.
 # - Gradients flow from a step through the cache to the tokens of earlier steps.
 #
@@ -311,9 +317,9 @@ except NotImplementedError:
 # %% [markdown]
 # **Positions.** Attention itself does not know that its query is token 500. Rotary embeddings (unit 5) rotate queries
 # and keys by their position, so positions must continue: with $n$ tokens in the cache, the new ones have positions $n$,
-# $n + 1$, and so on. Keys go into the cache **after** rotation: rotated once, they are right for every later query. If
-# each step starts at position 0 again, the model loses the order of what it has read. The scores of *step* with all six
-# words:
+# $n + 1$, and so on. Keys usually go into the cache **after** rotation: rotated once, they are right for every later
+# query. If each step starts at position 0 again, the model loses the order of what it has read. The scores of *step*
+# with all six words:
 
 
 # %% locked="places"
@@ -355,8 +361,8 @@ show(
 #
 # | model | layers | heads with keys and values | hd | 4096 tokens in float16 | source |
 # |---|---|---|---|---|---|
-# | Llama-2-7B | 32 | 32 | 128 | 2 GiB = 2147483648 bytes | [2023](https://arxiv.org/abs/2307.09288) |
-# | Llama-3-8B | 32 | 8 | 128 | 512 MiB = 536870912 bytes | [2024](https://arxiv.org/abs/2407.21783) |
+# | Llama-2-7B | 32 | 32 | 128 | 2 GiB = 2,147,483,648 bytes | [2023](https://arxiv.org/abs/2307.09288) |
+# | Llama-3-8B | 32 | 8 | 128 | 512 MiB = 536,870,912 bytes | [2024](https://arxiv.org/abs/2407.21783) |
 #
 # That is for one text: answering 40 people at once takes 40 such caches. Return an `int`.
 #
@@ -375,8 +381,8 @@ guess("one_token", ...)
 # </details>
 
 # %% [markdown]
-# One cache, the longer the text. Llama-2-7B was trained for 4096 tokens; the rest of its line is what longer texts
-# would take:
+# The size of one cache grows with the text. Llama-2-7B was trained for 4096 tokens, Llama-3-8B for 8192; the rest of
+# each line is what longer texts would take:
 
 # %% drawing=true
 try:
@@ -429,7 +435,7 @@ wrong(torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 4, 1, 1), 4).flatten()
 
 # %% [markdown]
 # Find an input that gives it away: `x`, `(b, groups, T, hd)`, `float32` and finite, with at most twelve elements, for
-# which `wrong(x, 4)` and the right result differ by more than 0.001 somewhere. Which question did those tests not ask?
+# which `wrong(x, 4)` and the right result differ by more than 0.001 somewhere.
 
 # %% exercise="hunt_share_heads" points=2
 
@@ -442,10 +448,10 @@ wrong(torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 4, 1, 1), 4).flatten()
 # | queries: `W_query(x)`, split into heads | `(b, h, T, hd)` |
 # | keys and values: `W_key(x)`, `W_value(x)`, split into groups | `(b, groups, T, hd)` |
 # | the same, shared by the heads of each group | `(b, h, T, hd)` |
-# | weights: causal, scores divided by $\sqrt{hd}$, softmax | `(b, h, T, T)` |
+# | weights: causal, scores divided by $\sqrt{\text{hd}}$, softmax | `(b, h, T, T)` |
 # | the layer `out_proj`, on the merged heads | `(b, T, d_out)` |
 #
-# $$o_i = \operatorname{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{hd}}\right) V_{g(i)}$$
+# $$o_i = \operatorname{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{\text{hd}}}\right) V_{g(i)}$$
 #
 # - `W_query` (`d_in` to `d_out`), `W_key` and `W_value` (`d_in` to `num_kv_groups * hd`) have **no bias**, `out_proj`
 #   (`d_out` to `d_out`) has one. They are `nn.Linear` layers, created in this order. `hd = d_out / num_heads`.
@@ -476,7 +482,7 @@ show({"six words": lambda: GroupedQueryAttention(3, 8, 6, 4, 2)(X[None])})
 #
 # | what | model | figure | source |
 # |---|---|---|---|
-# | keys and values are cached | PaLM 540B | one group for 48 heads | Pope 2022 |
+# | one key and one value for all heads | PaLM 540B | one group for 48 heads | Pope 2022 |
 # | the cache is cut into pages | vLLM | 16 tokens a page | Kwon 2023 |
 # | elements of fewer bits | KIVI | 2 bits | Liu 2024 |
 # | grouped queries | Llama-3-8B | 8 groups for 32 heads | Grattafiori 2024 |
@@ -489,8 +495,9 @@ show({"six words": lambda: GroupedQueryAttention(3, 8, 6, 4, 2)(X[None])})
 # %% [markdown]
 # ## How far you are
 #
-# Do you know your own code? Once a check passes, a call like `explain("GroupedQueryAttention")` asks about lines
-# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
+# Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
+# `explain("GroupedQueryAttention")`. It asks what shape a line makes, where an input is used first, or what an edit
+# would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

@@ -15,7 +15,7 @@
 # 7. **a cache in pages**, which a server shares among many texts;
 # 8. **speculative decoding**, in which a small model drafts and a large one decides.
 #
-# At the end your functions of sections 1, 2, 4 and 5 go into the block of unit 8, one change at a time. It
+# At the end your functions of sections 1, 2, 4 and 5 go into a block like that of unit 8, one change at a time. It
 # learns to count, and you see what each change does to its loss, its largest score and its memory.
 #
 # Write your code where it says `YOUR CODE HERE`, then run the check below it. The hidden tests, which decide the
@@ -122,9 +122,10 @@ wrong(torch.tensor([-1.0, 1.0, 2.0, -2.0]), torch.ones(4))
 # A score is a dot product, so it grows with the length of query and key. Nothing in training stops that. In
 # large models scores grew until each softmax gave all weight to one key ([Dehghani and others,
 # 2023](https://arxiv.org/abs/2302.05442)); then its gradient is nearly 0, and training fails. One answer is to
-# normalize queries and keys before the product, each with weights of its own (**QK-norm**):
+# normalize queries and keys before the product, each with weights of its own (**QK-norm**; there by LayerNorm, in most
+# models since by RMSNorm):
 #
-# $$s_{ij} = \frac{\operatorname{RMSNorm}(q_i) \cdot \operatorname{RMSNorm}(k_j)}{\sqrt{hd}}$$
+# $$s_{ij} = \frac{\operatorname{RMSNorm}(q_i) \cdot \operatorname{RMSNorm}(k_j)}{\sqrt{\text{hd}}}$$
 #
 # `queries` are `(..., Tq, hd)`, `keys` `(..., Tk, hd)`, and both weights `(hd,)`. With weights of one,
 # a query `(3, 4)` has the score `1.4142` with every key in its direction, however long.
@@ -216,8 +217,8 @@ for dtype in (torch.float16, torch.bfloat16, torch.float32):
 
 # %% [markdown]
 # Attention loses digits in three places. **The softmax**: rounding moves a score near 24 by up to half a step. In
-# `float16` that is 0.0078: the exponential of the score changes by up to 0.8 %, and a weight by up to 1.6 %. In
-# `bfloat16` it is eight times as much.
+# `float16` that is 0.0078: the exponential of the score changes by up to 0.8 %, and a weight by up to 1.6 %, if
+# the sum of the exponentials changes in the other direction. In `bfloat16` it is eight times as much.
 
 # %%
 scores = torch.tensor([25.055, 24.057, 24.945])
@@ -230,7 +231,7 @@ for dtype in (torch.float16, torch.bfloat16):
     print(f"{dtype}: scores {rounded.tolist()}, weights off by {errors} %")
 
 # %% [markdown]
-# **The product**: a query and a key of 128 elements, all 30, have the product 115200, and with $1 / \sqrt{128}$ the
+# **The product**: a query and a key of 128 elements, all 30, have the product 115,200, and with $1 / \sqrt{128}$ the
 # score 10182.3. If the product stays in half precision, the scaling must come first, which rounds each query once more.
 # In `float32` the order does not matter. `bfloat16` has the range, but not the digits:
 
@@ -244,7 +245,8 @@ for dtype in (torch.float16, torch.bfloat16, torch.float32):
 # %% [markdown]
 # **The sums** over the keys: the softmax's denominator and the weighted values. `float16` has no number between 2048
 # and 2050. So 2048 + 1 is rounded to 2048, and a sum of ones, added one after another, stops there. For this reason
-# `softmax`, `@` and `sum` add half precision up in `float32` and round the total. A loop of your own does not.
+# `softmax`, `@` and `sum` add half precision up in `float32` on a CPU and round the total. (On a GPU, `@` may round
+# partial sums, too.) A loop of your own rounds each sum.
 #
 # **Guess first**: `bfloat16` has 8 binary digits. At which number does its sum of ones stop?
 
@@ -311,8 +313,8 @@ show(beyond_float16)
 # $$\alpha_{ij} = \frac{e^{s_{ij}}}{e^{z} + \sum_{k \le i} e^{s_{ik}}} \quad \text{for } j \le i$$
 #
 # $z$ is the head's sink. A row with the scores 0 and 1 and a sink of 1 has the weights `0.1554 0.4223`; the rest,
-# 0.4223, goes to the sink and is lost. Scores are divided by $\sqrt{hd}$, sinks are not. Attention is causal, with
-# queries, keys and values of shape `(b, h, T, hd)` and `sinks` of shape `(h,)`.
+# 0.4223, goes to the sink and is lost. Scores are divided by $\sqrt{\text{hd}}$, sinks are not. Attention is causal,
+# with queries, keys and values of shape `(b, h, T, hd)` and `sinks` of shape `(h,)`.
 #
 # **Guess first**: the first token of a text sees only itself. Its score is 0, and so is the sink. What is its weight?
 
@@ -457,8 +459,8 @@ guess("without_keys", ...)
 # - With one query no keys are made, neither of all heads nor head by head. With several queries you may make them.
 #   A copy of the latents for each head is fine.
 # - The check counts operations. Grading also measures the time for one query in each of 16 heads, `hd = 128`, `r = 64`
-#   and 4096 tokens. The limit is 28 times the time of the solution. Code that makes no keys took 3 to 20 times, code
-#   that makes them at least 40 times, so you need not measure it.
+#   and 4096 tokens. You need not measure it: the limit is 28 times the time of our solution. Other code that makes no
+#   keys took up to 20 times as long, code that makes them at least 40 times.
 #
 # </details>
 
@@ -538,7 +540,7 @@ class LatentCache:
 # | their latents, `W_latent(x)`, not split | `(b, t, latent_dim)` |
 # | `cache.latents` after `cache.append(latents)`: cached and new | `(b, n + t, latent_dim)` |
 # | keys and values, `W_up_key` and `W_up_value` of all latents, split into heads | `(b, h, n + t, hd)` |
-# | scores, divided by $\sqrt{hd}$, and their mask | `(b, h, t, n + t)` |
+# | scores, divided by $\sqrt{\text{hd}}$, and their mask | `(b, h, t, n + t)` |
 # | `out_proj` of the merged heads, only for the new tokens | `(b, t, d_out)` |
 #
 # New token $i$ has position $n + i$ in the text, and sees the tokens up to itself. Without a cache, $n = 0$ and `x` is
@@ -560,7 +562,7 @@ class LatentCache:
 # Built under seed 123 with `d_in = 3`, `d_out = 4`, two heads and `latent_dim = 2`, the module gives the last row of
 # `torch.eye(3)` the vector `0.3426 0.1323 0.0454 0.0268`, in one pass and token by token.
 #
-# **Guess first**: in DeepSeek-V3 each of 128 heads has keys of width 192 and values of width 128: 40960 elements for
+# **Guess first**: in DeepSeek-V3 each of 128 heads has keys of width 192 and values of width 128: 40,960 elements for
 # each token and layer. Its cache stores a latent of width 512 and 64 elements for positions instead. How many times
 # fewer are these?
 
@@ -601,11 +603,12 @@ show(
 )
 
 # %% [markdown]
+# **Take a break** if you like: the block is done.
+#
 # ## 7. A cache in pages
 #
-# A model that answers a prompt works in two phases. In the **prefill** all tokens of the prompt go through the model in
-# one pass, and their keys and values go into the cache (unit 6). In each step of the **decode** one new token goes
-# through: its single query attends to everything cached, and the model writes the next token.
+# This section is about decode (unit 6), in which each step has one new token: its single query attends to everything
+# cached.
 #
 # A server decodes many texts at the same time, and nobody knows how long each will be. A cache in one piece must be
 # reserved at full length, say for 2048 tokens, and most of it stays empty. [Kwon and others,
@@ -622,10 +625,10 @@ show(
 # head on its own:
 #
 # $$\text{output} = \sum_{t < \text{length}} \alpha_t \, v_t, \qquad
-# \alpha = \operatorname{softmax}_t \left(\frac{q \cdot k_t}{\sqrt{hd}}\right)$$
+# \alpha = \operatorname{softmax}_t \left(\frac{q \cdot k_t}{\sqrt{\text{hd}}}\right)$$
 #
 # With the scores 0, 1 and 2 and the values 1, 2 and 4 the result is `3.2405`. An entry of -1 in the table stands for a
-# page that the text does not have yet.
+# page that the text does not have yet. (As an index, -1 is the last page in PyTorch, without an error.)
 #
 # Slots that hold no token of this text can hold anything, even NaN. A weight of 0 does not remove a NaN, because
 # $0 \cdot \text{NaN}$ is NaN. Gradients have the same problem: the query's gradient is a weighted sum of the keys that
@@ -693,11 +696,11 @@ show(
 # ## 8. Speculative decoding
 #
 # A decoding step reads all weights of a large model from memory, for a single token of each text. With few texts this
-# takes most of its time. So a pass over a few tokens, like a small prefill, takes hardly longer: it reads the same
-# weights. **Speculative decoding** makes use of that ([Leviathan and others, 2023](https://arxiv.org/abs/2211.17192),
-# [Chen and others, 2023](https://arxiv.org/abs/2302.01318)): a small **draft** model decodes $n$ tokens, then the large
-# **target** model reads all of them in one pass. That gives its distribution at each of the $n$ positions, and at the
-# one after them.
+# takes most of its time. So a pass over a few tokens, like a small prefill, takes hardly longer: in a dense model it
+# reads the same weights. (In a mixture of experts other tokens choose other experts, so it reads more.) **Speculative
+# decoding** makes use of that ([Leviathan and others, 2023](https://arxiv.org/abs/2211.17192), [Chen and others,
+# 2023](https://arxiv.org/abs/2302.01318)): a small **draft** model decodes $n$ tokens, then the large **target** model
+# reads all of them in one pass. That gives its distribution at each of the $n$ positions, and at the one after them.
 #
 # Which of the drafted tokens may stay? Token $x_i$ was drawn from the draft's distribution $q_i$, and the target's is
 # $p_i$. With a number $u_i$, drawn evenly between 0 and 1, it is accepted if
@@ -776,11 +779,11 @@ show(tokens_from_drafts)
 # %% [markdown]
 # ## A block of today
 #
-# Sections 7 and 8 ran a trained model. Now your functions of sections 1, 2, 4 and 5 go into unit 8's block, one after
-# another: a document mask, RMSNorm before attention and before the MLP, SwiGLU, and normalized queries and keys. What
-# does each of them change? The task: each packed document counts up in steps of its own, as in `3 5 7 9 1 3` modulo
-# 10, and the block predicts the next token. The step shows in a document's own tokens only. Read `norm`, `attend` and
-# `mlp`: each calls one of your functions if its change is in the list.
+# Sections 7 and 8 ran a trained model. Now your functions of sections 1, 2, 4 and 5 go into a block like that of unit
+# 8, one after another: a document mask, RMSNorm before attention and before the MLP, SwiGLU, and normalized queries and
+# keys. What does each of them change? The task: each packed document counts up in steps of its own, as in `3 5 7 9 1 3`
+# modulo 10, and the block predicts the next token. The step shows in a document's own tokens only. Read `norm`,
+# `attend` and `mlp`: each calls one of your functions if its change is in the list.
 
 
 # %%
@@ -795,7 +798,7 @@ def packed_counting(
 
 
 class Block(nn.Module):
-    """A model of one block: that of unit 8, and the changes that are named."""
+    """A model of one block: like that of unit 8, and the changes that are named."""
 
     def __init__(self, changes: list[str], d: int = 32, h: int = 4) -> None:
         super().__init__()
@@ -807,7 +810,7 @@ class Block(nn.Module):
         self.key_weight = nn.Parameter(torch.ones(d // h))
         self.scales = nn.Parameter(torch.ones(3, d))  # of the three norms
         f = 2 * d if "SwiGLU" in changes else 3 * d  # three matrices or two
-        self.W_gate = nn.Parameter(torch.randn(f, d) * d**-0.5)
+        self.W_gate = nn.Parameter(torch.randn(f, d) * d**-0.5)  # for SwiGLU only
         self.W_up = nn.Parameter(torch.randn(f, d) * d**-0.5)
         self.W_down = nn.Parameter(torch.randn(d, f) * f**-0.5)
         self.largest = 0.0
@@ -846,11 +849,12 @@ class Block(nn.Module):
 
 
 # %% [markdown]
-# Five blocks train for 150 steps each, in some seconds: the block of unit 8, with LayerNorm, plain scores, a causal
-# mask and an MLP with GELU, and then each change on top of the ones before. The matrices of each block have the same
-# number of elements in total. Of a document's seven predictions the first is chance, so the loss cannot end far below
-# $\ln 10 / 7 = 0.33$.
-# `stored` is what autograd keeps of one step for the backward pass.
+# Five blocks train for 150 steps each, in some seconds. The first is like that of unit 8, with LayerNorm, plain scores,
+# a causal mask and an MLP with GELU; but its linear layers have no biases, and its MLP has the width $3d$ instead of
+# $4d$. Then comes each change on top of the ones before. The matrices that a block uses have the same number of
+# elements in total: $6d^2$ in the MLP, two of $3d^2$ or, with SwiGLU, three of $2d^2$. Of a document's seven
+# predictions the first is chance, so the loss cannot end far below $\ln 10 / 7 = 0.33$. `stored` is what autograd keeps
+# of one step for the backward pass.
 
 
 # %% training="train_blocks"
@@ -874,7 +878,7 @@ def train_all(steps: int = 150) -> None:
     _, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
     changes: list[str] = []
     print(f"{'':<18}{'loss':>7}{'largest score':>15}{'stored':>10}")
-    for change in ("block of unit 8", "document mask", "RMSNorm", "SwiGLU", "QK-norm"):
+    for change in ("as in unit 8", "document mask", "RMSNorm", "SwiGLU", "QK-norm"):
         changes += [change]
         torch.manual_seed(0)
         model = Block(changes)
@@ -905,14 +909,14 @@ def train_all(steps: int = 150) -> None:
 show(train_all)
 
 # %% [markdown]
-# After 150 steps the document mask and SwiGLU have lowered the loss most: they make training *faster*. Without the mask
-# tokens attend to earlier documents, which count in other steps, and the block must learn to leave them out. Train for
-# 400 steps, and all five blocks come close to what chance allows. RMSNorm changes the loss little; it is used because
-# it takes fewer operations than LayerNorm.
+# After 150 steps with this seed, the document mask and SwiGLU have lowered the loss most: they make training *faster*.
+# Without the mask tokens attend to earlier documents, which count in other steps, and the block must learn to leave
+# them out. Train for 400 steps, and all five blocks come close to what chance allows. RMSNorm changes the loss little;
+# it is used because it does about as well as LayerNorm and is simpler.
 #
 # QK-norm leaves the loss as it is here. It bounds the scores: by $\sqrt{8} = 2.83$, the root of the heads' width, times
 # the largest product of a trained query weight and its key weight. Plain scores have no bound. In
-# the first steps they grow about tenfold here, and in large models in half precision such growth ended trainings.
+# the first steps they grow several times here, and in large models such growth ended trainings.
 #
 # The mask stores nothing for the backward pass. The three other functions do, because yours make a tensor in every
 # line, and autograd keeps most of these tensors. On a GPU libraries can join the lines into one kernel, which keeps
@@ -945,8 +949,9 @@ show(train_all)
 # %% [markdown]
 # ## How far you are
 #
-# Do you know your own code? Once a check passes, a call like `explain("attention_with_sinks")` asks about lines
-# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
+# Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
+# `explain("attention_with_sinks")`. It asks what shape a line makes, where an input is used first, or what an edit
+# would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

@@ -304,7 +304,7 @@ show(
 # | `x` | `(b, T, d_in)` |
 # | queries, keys, values, by the layers `W_query`, `W_key`, `W_value`, split into heads | `(b, h, T, hd)` |
 # | scores, those of later keys set to $-\infty$ | `(b, h, T, T)` |
-# | weights: scores divided by $\sqrt{hd}$, softmax over the keys, then dropout | `(b, h, T, T)` |
+# | weights: scores divided by $\sqrt{\text{hd}}$, softmax over the keys, then dropout | `(b, h, T, T)` |
 # | context vectors: weights times values | `(b, h, T, hd)` |
 # | heads merged | `(b, T, d_out)` |
 # | the layer `out_proj`, which combines the heads' results | `(b, T, d_out)` |
@@ -425,7 +425,7 @@ show({"results": lambda: EfficientMultiHeadAttention(3, 3, 6, 0.0, 3)(X[None])})
 # %% [markdown]
 # What does this save? `count_parameters(module)` returns how many numbers of a module are trained, as an `int`. A
 # parameter counts once, even if it is used in two places. Frozen parameters (`requires_grad` is `False`) and buffers do
-# not count. A `MultiHeadAttention` of width 768 with 12 heads has `2360064`.
+# not count. A `MultiHeadAttention` of width 768 with 12 heads has `2,360,064`.
 #
 # **Guess first**: where does that number come from? 768 of it are the bias of `out_proj`. The rest is 768 · 768 times
 # what?
@@ -619,8 +619,9 @@ show(without_the_mask)
 # %% [markdown]
 # ## How far you are
 #
-# Do you know your own code? Once a check passes, a call like `explain("MultiHeadAttention")` asks about lines
-# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
+# Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
+# `explain("MultiHeadAttention")`. It asks what shape a line makes, where an input is used first, or what an edit would
+# change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

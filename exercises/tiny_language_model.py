@@ -73,9 +73,9 @@ print("after `t` comes:", dict(after_t))
 # %% [markdown]
 # ## 1. Positions
 #
-# Attention without positions knows no order (unit 5), so something must be added to each embedding that depends on its
-# position. The first Transformer ([Vaswani and others, 2017](https://arxiv.org/abs/1706.03762), section 3.5) adds
-# waves. Position $p$ has in its columns $2i$ and $2i + 1$
+# One layer of attention without positions knows no order (unit 5). The first Transformer ([Vaswani and others,
+# 2017](https://arxiv.org/abs/1706.03762), section 3.5) adds waves to the embeddings. Position $p$ has in its columns
+# $2i$ and $2i + 1$
 #
 # $$\sin\!\left(\frac{p}{10000^{2i/d}}\right), \qquad \cos\!\left(\frac{p}{10000^{2i/d}}\right), \qquad
 # i = 0, 1, \ldots, \frac{d}{2} - 1$$
@@ -106,8 +106,10 @@ except NotImplementedError:
     print("A picture comes here once sinusoidal_positions is written.")
 
 # %% [markdown]
-# The dot product of two positions depends only on their distance. And one matrix, which rotates each pair, takes every
-# position to the one three tokens earlier. So a head can learn to look three tokens back from anywhere.
+# The dot product of two positions depends only on their distance, and is largest at distance 0. And for each distance,
+# 3 for instance, one matrix takes every position to the one three tokens earlier: it rotates each pair by three times
+# the pair's angle. A head whose `W_query` is that matrix, and whose `W_key` changes nothing, has its largest score
+# three tokens back, from anywhere. (The model of section 7 uses the same sines and cosines in another way, as angles.)
 
 # %% [markdown]
 # ## 2. The loss
@@ -160,8 +162,7 @@ wrong(surprise, torch.tensor([[0, 1, 2]]))
 # %% [markdown]
 # Find an input that gives it away: `logits` `(b, T, V)`, `float32` and finite, and `tokens` `(b, T)`, `int64` and from
 # 0 to $V - 1$, with at most twelve elements in both **together**, for which `wrong(logits, tokens)` and the right
-# result differ by more than 0.001. Which position has no next token? And which token comes after it, if somebody
-# flattens first?
+# result differ by more than 0.001.
 
 # %% exercise="hunt_next_token_loss" points=2
 
@@ -244,8 +245,9 @@ show({"six words": lambda: TransformerBlock(6, 2, 6)(torch.cat([X, X], dim=-1)[N
 # | `W_query`, `W_key` | `(num_words + num_places, d_k)`, any `d_k` | a token's query, and its key |
 # | `W_value` | `(num_words + num_places, num_words)` | the one-hot vector of the token's word |
 #
-# The rest is causal attention: $\operatorname{softmax}(Q K^\top / \sqrt{d_k})\, V$, later tokens hidden. `head` names
-# the tokens that get a token's attention. The weights must be right to within 0.01:
+# The rest is causal attention: $\operatorname{softmax}(Q K^\top / \sqrt{d_k})\, V$, later tokens hidden. The larger
+# $d_k$ is, the larger $Q K^\top$ must be for the same weights. `head` names the tokens that get a token's attention.
+# The weights must be right to within 0.01:
 #
 # | `head` | what gets the weight |
 # |---|---|
@@ -255,12 +257,14 @@ show({"six words": lambda: TransformerBlock(6, 2, 6)(torch.cat([X, X], dim=-1)[N
 # | `"average"` | itself and all before it, equally |
 # | `"same word"` | all tokens up to itself that are the same word as it, equally |
 #
+# (In the pictures below, 0 is exactly 0, as for a hidden key, and 0.00 is a small weight, rounded.)
+#
 # Heads like these are found in trained models ([Elhage and others,
 # 2021](https://transformer-circuits.pub/2021/framework/index.html)). A *previous* head in one layer and a *same word*
 # head in the next can find the word that followed this word the last time.
 #
-# **Guess first**: four tokens may be seen. One has the score $s$, the others 0. From which whole number $s$ on does it
-# get more than 0.99 of the weight?
+# **Guess first**: four tokens may be seen. One has the score $s$ after the division by $\sqrt{d_k}$, the others 0. From
+# which whole number $s$ on does it get more than 0.99 of the weight?
 
 # %%
 guess("score_for_a_sure_head", ...)
@@ -332,7 +336,7 @@ guess("third_call", ...)
 #
 # - **Temperature** $\tau$: logits are divided by it, so the probabilities are $\operatorname{softmax}(z / \tau)$. A
 #   small $\tau$ makes likely tokens likelier, a large one makes all tokens nearly equally likely. `0` stands for the
-#   limit: the token with the largest logit.
+#   limit: the token with the largest logit (if several tie, any of them).
 # - **Top $k$** ([Fan and others, 2018](https://arxiv.org/abs/1805.04833)): only the $k$ tokens with the largest logits
 #   can be drawn, and the softmax is over these. Without it, the many unlikely tokens together would be drawn often. $k$
 #   is at least 1; if it is larger than $V$, all tokens can be drawn.
@@ -378,7 +382,8 @@ show(
 #
 # Your functions become parts of a model with rotary embeddings, grouped queries and a KV cache. It learns from 200,000
 # characters of English that come with Python: paragraphs from the docstrings of 25 modules of its standard library.
-# Nothing is downloaded. The code calls all characters letters.
+# Nothing is downloaded. Each character is a token, and from here on text and code call it a letter, even if it is a
+# space or a comma.
 #
 # A tenth of the paragraphs, those whose length ends in 9, is set aside as the **validation text**, on which the model
 # does not train. A model can lower its loss on the training text by memorising that text. To lower its loss on the
@@ -423,7 +428,8 @@ def library_text() -> tuple[str, str]:
 
 training_text, validation_text = library_text()
 letters = sorted(set(training_text + validation_text))
-print(f"{len(training_text)} letters to train on, {len(validation_text)} to validate,")
+print(f"{len(training_text):,} letters to train on,", end=" ")
+print(f"{len(validation_text):,} to validate,")
 print(f"{len(letters)} of them different. The text begins:\n{training_text[:85]}")
 
 
@@ -471,8 +477,8 @@ show(bigram_perplexity)
 # %% [markdown]
 # The model differs from a stack of your blocks in three ways, which earlier units explain. Their code is given:
 #
-# - **Rotary embeddings** (unit 5) rotate queries and keys by their position. Nothing is added to the embeddings. Your
-#   `sinusoidal_positions` gives the sines and cosines: the angles are the same.
+# - **Rotary embeddings** (unit 5) rotate queries and keys by their position. Nothing is added to the embeddings, as it
+#   was in section 1. Your `sinusoidal_positions` gives the sines and cosines: the angles are the same.
 # - **Grouped queries** (unit 6): four heads share two keys and two values, so the cache is half as large.
 # - **A KV cache** (unit 6): when the model writes, it reads only the newest letter. If you have written a `KVCache` in
 #   unit 6, paste it over this one.
@@ -706,8 +712,8 @@ def draw_kept(length: int = 60) -> None:
 show(draw_kept)
 
 # %% [markdown]
-# Three texts by each way of drawing, at temperature 0.6. Are they copied? The last line says which piece of them is the
-# longest that is in the training text, too:
+# Three texts by each way of drawing, at temperature 0.6. Are they copied? The last line shows the longest passage that
+# they copied from the training text:
 
 
 # %% training="samples"
@@ -750,7 +756,7 @@ def samples(begun: str = "The ", number: int = 3) -> None:
 show(samples)
 
 # %% [markdown]
-# Most words are right, some are invented, and no sentence makes sense. Half a minute is short: GPT-2 small has 500
+# Most words are right, some are invented, and no sentence makes sense. Half a minute is short: GPT-2 small has 560
 # times as many parameters. Change the temperature, $k$ and $p$ in the cell above, and the number of steps.
 #
 # **In real models** the parts are the same, but many models since Llama (2023) use other kinds of them:
@@ -758,8 +764,8 @@ show(samples)
 # | | this notebook | GPT-2 small, 2019 | Llama-3-8B, 2024 |
 # |---|---|---|---|
 # | blocks, $d$, heads | 2, 96, 4 (2 groups) | 12, 768, 12 | 32, 4096, 32 (8 groups, unit 6) |
-# | norm | LayerNorm | LayerNorm | RMSNorm |
-# | MLP | GELU, width $4d$ | GELU, width $4d$ | SwiGLU, width $3.5d$ |
+# | norm | LayerNorm | LayerNorm | RMSNorm (unit 9) |
+# | MLP | GELU, width $4d$ | GELU (approximated by tanh), width $4d$ | SwiGLU (unit 9), width $3.5d$ |
 # | positions | rotary, base 10,000 | learned, added | rotary (unit 5), base 500,000 |
 # | biases of linear layers | yes | yes | no |
 # | vocabulary | 81 letters | 50,257 pieces of words | 128,256 pieces of words |
@@ -775,8 +781,9 @@ show(samples)
 # %% [markdown]
 # ## How far you are
 #
-# Do you know your own code? Once a check passes, a call like `explain("TransformerBlock")` asks about lines
-# that you wrote: what shape a line makes, where an input is used first, what an edit would change. It is not graded.
+# Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
+# `explain("TransformerBlock")`. It asks what shape a line makes, where an input is used first, or what an edit would
+# change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

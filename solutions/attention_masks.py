@@ -63,7 +63,7 @@ def sliding_window_mask(num_tokens: int, window: int) -> torch.Tensor:
 def alibi_bias(num_heads: int, num_tokens: int) -> torch.Tensor:
     """Return the bias that ALiBi adds to each head's scores, before the softmax.
 
-    num_heads: h, a power of two. Head i of 1 .. h has the slope 2 ** (-8 i / h).
+    num_heads: h, a power of two. Head n of 1 .. h has the slope 2 ** (-8 n / h).
     Returns (h, T, T), T being num_tokens: minus the slope times i - j if key j is
     not after query i, and 0 above the diagonal. For example 8, 6 -> (8, 6, 6).
     """
@@ -184,6 +184,6 @@ WRITTEN = {
 
     - a context vector is a sum over all keys, which move together with their values, and a sum has no order;
     - a mask belongs to places, so that after shuffling a token sees other tokens;
-    - a causal mask says which tokens come before, but not in which order or how far away these are.
+    - in one layer, a causal mask says which tokens come before, but not in which order or how far away these are.
     """,
 }

@@ -3,7 +3,7 @@
     @contracts.exercise("hunt_merge_heads", forbids=())
     class TestHuntMergeHeads(contracts.Graders):
         test_they_differ = hunt(
-            "On your input the wrong merge_heads gives something else than the right one.",
+            "On your input, the wrong merge_heads must give a different result from the right one.",
             Hunt(of="merge_heads", mistake="merged_without_swapping", takes=("x: b h T hd",)),
         )
 

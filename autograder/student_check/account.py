@@ -62,6 +62,8 @@ class Account:
     """The result of the search for a repair, in lines."""
     offer: str = ""
     """The last line: the call that searches the faulty line, if nothing explains the failure, or `explain`."""
+    line_is_aside: bool = False
+    """True if the faulty line does not explain the finding, which is shown first then."""
 
     @property
     def is_error(self) -> bool:
@@ -97,15 +99,17 @@ def account(found: Outcome, warning: str, module: str) -> Account:
     if any(line.to_play_with for line in lines):
         asides.append(f"`example` comes with `from {module} import example`.")
     asides.append(_of_hidden_tests(found))
-    repair, is_explained = found.repair_message.splitlines(), bool(found.line_message or found.is_explained)
+    repair = found.repair_message.splitlines()
+    is_explained = found.is_explained or bool(found.line_message and not found.line_is_aside)
     call, searched = f'check("{found.exercise}", ', "repair=True" if repair else ""
     offer = f"Which line? {call}repair=True)" if found.can_be_repaired and not (repair or is_explained) else ""
     if found.whole and found.has_questions:
         offer = f'Do you know your own lines? `explain("{found.exercise}")` asks about them.'
     return Account(
         title, warning, lines, _most_important(found, lines), _box_title(found),
-        list(found.mistakes.sentences), "And" if found.mistakes.are_together else "Or", found.line_message, asides,
+        list(found.mistakes.sentences), "And" if found.mistakes.are_together else "Or", _message(found), asides,
         more=f"{call}{', '.join(filter(None, [searched, 'more=True']))})", repair=repair, offer=offer,
+        line_is_aside=found.line_is_aside,
     )  # fmt: skip
 
 
@@ -127,7 +131,12 @@ def _box_title(found: Outcome) -> str:
     return f"A common mistake looks just like this{part}:" if mistakes.sentences else ""
 
 
-_ORDER = (OF_VALUE, OF_FORM, OF_COUNTING, OF_DTYPE, OF_WRITING, OF_GRADIENT, OF_DEVICE)
+def _message(found: Outcome) -> str:
+    text = found.line_message
+    return f"Another matter: {text[0].lower()}{text[1:]}" if found.line_is_aside else text
+
+
+IMPORTANCE = (OF_VALUE, OF_FORM, OF_COUNTING, OF_DTYPE, OF_WRITING, OF_GRADIENT, OF_DEVICE)
 """Aspects by importance: a wrong value explains more than a wrong dtype or device."""
 
 
@@ -139,7 +148,7 @@ def _most_important(found: Outcome, lines: list[Line]) -> Line | None:
 
     def importance(number: int) -> tuple[bool, bool, int]:
         one = found.tried[number]
-        return not one.frames, bool(one.example.get("property")), _ORDER.index(one.aspect)
+        return not one.frames, bool(one.example.get("property")), IMPORTANCE.index(one.aspect)
 
     return lines[min(failed, key=importance)]
 
@@ -199,8 +208,12 @@ def _short_text(account: Account) -> str:
     room = _SHORT - len(text) - len(box) - len(example) - len(last)
     if len(where) > room:  # the code, at the top, is the most useful part
         where = [*where[: max(room - 1, 0)], "…"]
-    cause = [*box, *where]
-    return "\n".join([*text, *([*example, *cause] if account.is_error else [*cause, *example]), *last])
+    if account.line_is_aside:
+        body = [*(example + box if account.is_error else box + example), *where]
+    else:
+        cause = [*box, *where]
+        body = example + cause if account.is_error else cause + example
+    return "\n".join([*text, *body, *last])
 
 
 def _full_text(account: Account) -> str:
@@ -334,9 +347,9 @@ def account_page(account: Any, *, more: bool) -> str:
     parts.append(f'<p class="t">{escape(account.title)}</p>')
     example = [f"<ul>{_item(account.finding)}</ul>"] if account.finding else []
     cause = [f'<div class="b">{_prose(account.short_box)}</div>'] if account.short_box else []
-    if account.line_message:
-        cause.append(f'<pre class="b">{escape(account.line_message)}</pre>')
-    parts += [*example, *cause] if account.is_error else [*cause, *example]
+    line = [f'<pre class="b">{escape(account.line_message)}</pre>'] if account.line_message else []
+    cause, aside = (cause, line) if account.line_is_aside else (cause + line, [])
+    parts += [*example, *cause, *aside] if account.is_error else [*cause, *example, *aside]
     if account.repair:
         parts.append(f'<div class="b">{"".join(f"<div>{_prose(line)}</div>" for line in account.repair)}</div>')
     if account.offer:

@@ -9,6 +9,7 @@ import torch
 
 from ..core.arguments import insert_instances
 from ..core.comparison import right_elements
+from ..core.complaints import ORDINALS
 from .examples import Call, decode_value, inspected_result
 
 _LONGEST_ARGUMENT = 60
@@ -105,11 +106,13 @@ def compare_matrices(call: Call | None) -> MatrixComparison | None:
     pairs: list[tuple[Any, Any]] = [(call.value, inspected_result(call.step))]
     if isinstance(pairs[0][1], tuple) and isinstance(call.value, tuple | list):
         pairs = list(zip(call.value, pairs[0][1], strict=False))
-    for own, right in pairs:
+    for number, (own, right) in enumerate(pairs):
         both = isinstance(own, torch.Tensor) and isinstance(right, torch.Tensor)
         if not both or own.shape != right.shape or not own.dim() or not own.numel() or own.is_complex():
             continue
         found = _first(own.detach().double(), right.double(), call.step.get("close", 1e-4))
+        if found and len(pairs) > 1:
+            found.where = ", ".join(filter(None, [f"{ORDINALS[number]} result", found.where]))
         if found:
             return found
     return None

@@ -16,10 +16,10 @@ from typing import Any
 from ..core.counterexample import unpacked_function
 from ..core.mistake_signatures import CommonMistakes
 from ..tracing.definitions import used_answers
-from .account import show_account, show_lines, show_summary
+from .account import IMPORTANCE, show_account, show_lines, show_summary
 from .call_description import calls_with_results
 from .examples import decode_value, expand_steps, hunts
-from .fault_location import fault_message
+from .fault_location import located_fault
 from .notebook_display import draw, show
 from .predictions import answer_guess, hint_overview, next_hint
 from .run_examples import Outcome, code_file, new_notebook_state, run_examples
@@ -186,7 +186,10 @@ def _check_one(
                 found.uses_wrong, found.mistakes = wrong, CommonMistakes()
             elif found.can_be_located:
                 aspects = [(one.aspect, one.details) for one in found.tried if one.details]
-                found.line_message = fault_message(names, exercise, unit.path, aspects, is_wrong=found.goes_wrong)
+                aspects.sort(key=lambda one: IMPORTANCE.index(one[0]))
+                found.line_message, found.line_aspect = located_fault(
+                    names, exercise, unit.path, aspects, is_wrong=found.goes_wrong
+                )
             if repair:
                 from .repair import repair_message  # few checks need it
 

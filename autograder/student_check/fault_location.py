@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from ..core.arguments import tensors_in
 from ..core.comparison import ORDINALS
 from ..core.lost_aspects import (
     BY_CAST,
@@ -24,6 +25,7 @@ from ..core.lost_aspects import (
     OF_GRADIENT,
     OF_NOTHING,
     OF_OTHERS,
+    OF_VALUE,
     OF_WRITING,
     LostAspect,
     TracedCall,
@@ -48,10 +50,18 @@ MAX_SECONDS = 5.0
 def fault_message(
     names: Mapping[str, Any], exercise: str, data: Path, aspects: Iterable[Aspect] = (), *, is_wrong: bool = True
 ) -> str:
-    """Return the message on the faulty line; empty if no line is found, or if it is in another cell.
+    """Return the message on the faulty line, as `located_fault` does, without its aspect."""
+    return located_fault(names, exercise, data, aspects, is_wrong=is_wrong)[0]
 
-    data: the unit's data file. aspects: those that the answer fails, with their details. is_wrong: true if a value is
-    wrong, false if only other aspects are. The code's output is not shown.
+
+def located_fault(
+    names: Mapping[str, Any], exercise: str, data: Path, aspects: Iterable[Aspect] = (), *, is_wrong: bool = True
+) -> tuple[str, str]:
+    """Return the message on the faulty line, and the aspect in which the line fails.
+
+    data: the unit's data file. aspects: those that the answer fails, with their details, the most important first.
+    is_wrong: true if a value is wrong, false if only other aspects are. The code's output is not shown. The message is
+    empty if no line is found, or if it is in another cell.
     """
     with quiet_runs():
         answer, changed = names[exercise], data.stat().st_mtime_ns
@@ -59,8 +69,8 @@ def fault_message(
         if is_wrong:
             references = (read_trace(data, changed, exercise, number) for number in range(len(cases)))
             found = _explain_values(answer, filter(None, references))
-        return found or _explain_aspects(answer, cases, aspects)
-    return ""
+        return (found, OF_VALUE) if found else _explain_aspects(answer, cases, aspects)
+    return "", OF_VALUE
 
 
 @contextlib.contextmanager
@@ -98,7 +108,23 @@ def _explain_values(answer: Any, known: Iterable[Reference]) -> str:
     for right in known:
         first = trace_answer(answer, right.case, file)
         if not right.is_right(first):
-            return _explain_run(answer, right, file, first)
+            return _explain_run(answer, right, file, first) or _explain_nan(right.case, file, first)
+    return ""
+
+
+def _explain_nan(case: TraceCase, file: str, run: Run) -> str:
+    """Return a message on the first line of the answer that makes NaN of other numbers, if the result contains NaN."""
+    if not any(bool(one.isnan().any()) for one in tensors_in(run.result)):
+        return ""
+    has_nan = [bool(one.values.isnan().any()) for one in run.made]
+    for tensor, is_nan in zip(run.made, has_nan, strict=True):
+        if is_nan and not any(has_nan[number] for number in tensor.inputs):
+            text = linecache.getline(file, tensor.line)
+            if tensor.file != file or not text.strip():
+                return ""
+            said = [f"Line {tensor.line} is the first that makes NaN.", f"  line {tensor.line}: {quote(text)}"]
+            said.append("Infinity - infinity, 0 * infinity, 0 / 0 and the root of a negative number give NaN.")
+            return "\n".join([*said, f"Tried on {describe_call(case)}"])
     return ""
 
 
@@ -113,7 +139,7 @@ def _explain_run(answer: Any, right: Reference, file: str, first: Run) -> str:
     return explain(fault, right.case, linecache.getlines) if fault and _is_own(fault, first, file) else ""
 
 
-def _explain_aspects(answer: Any, cases: Sequence[TraceCase], aspects: Iterable[Aspect]) -> str:
+def _explain_aspects(answer: Any, cases: Sequence[TraceCase], aspects: Iterable[Aspect]) -> tuple[str, str]:
     file = code_file(answer)
     for aspect, details in aspects:
         for case in cases:
@@ -124,8 +150,8 @@ def _explain_aspects(answer: Any, cases: Sequence[TraceCase], aspects: Iterable[
                 lost = find_lost_aspect(aspect, details, asked, lambda name: name == file or is_cell(name))
             line = linecache.getline(file, lost.line) if lost and lost.file == file else ""
             if lost and line.strip():
-                return explain_aspect(aspect, details, lost, case, line)
-    return ""
+                return explain_aspect(aspect, details, lost, case, line), aspect
+    return "", OF_VALUE
 
 
 def _case(exercise: str, written: Mapping[str, Any]) -> TraceCase:

@@ -153,6 +153,9 @@ def message_with_values(mismatch: Mismatch) -> str:
     if mismatch.compared is None:
         return str(mismatch)
     actual, expected = mismatch.compared
+    is_number = isinstance(expected, int | float) and type(actual) is type(expected)
+    if is_number and str(mismatch).endswith("which is not the expected value."):
+        return f"{str(mismatch).partition(' is ')[0]} is {str(actual)[:_LONGEST]}; {expected} is expected."
     if not isinstance(expected, tuple | Expected):
         return f"{str(mismatch).rstrip('.')}: it is {str(actual)[:_LONGEST]!r}; {expected!r} is expected."
     message = difference(actual, expected, describe, _first_position, what=mismatch.what)

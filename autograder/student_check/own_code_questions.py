@@ -8,17 +8,19 @@ import inspect
 import linecache
 import random
 import re
+import sys
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
 
 from ..core.arguments import tensors_in
-from ..core.run_trace import Run, TracedTensor
+from ..core.run_trace import Run
 from ..tracing.definitions import Definition, Edit, definitions
 from ..tracing.explain import describe_call, quote
 from ..tracing.reference import TraceCase, has_same_values
@@ -31,6 +33,14 @@ _OUTCOMES = ("error", "shape", "values", "nothing")
 _CHOICES = 'Answer "error", or what changes in the result: "shape", "values" or "nothing".'
 _MOST_EDITS, _LIKELY = 16, 2
 """Maximum number of tried edits, and highest rank of an edit that a person might write."""
+_SLIPS = {
+    "a call that is too many", "an operation that is too many", "an argument that is missing",
+    "an argument that is too many", "an operator", "the order", "a function", "a comparison",
+    "a root or power that is missing",
+}  # fmt: skip
+"""Subjects of edits that people make by mistake; so are other numbers as arguments of a call."""
+_INVENTED = "an operand that is missing"
+"""The subject of edits that nobody makes, such as `keys = queries + self.W_key(x)`."""
 
 
 @dataclass(frozen=True)
@@ -75,33 +85,97 @@ def own_code_questions(names: Mapping[str, Any], exercise: str, data: Path) -> t
         answer, file = names[exercise], code_file(names[exercise])
         definition = definitions(exercise, [(file, "".join(linecache.getlines(file)))], ())[0]
         draw = random.Random(zlib.crc32(definition.encoded))
-        case = read_cases(data, data.stat().st_mtime_ns, exercise)[0]
-        call, run = describe_call(case).rstrip("."), trace_answer(answer, case, file)
-        questions += _of_shape(definition, run, draw)
+        cases = read_cases(data, data.stat().st_mtime_ns, exercise)
+        watched = [_watched(answer, case, definition) for case in cases]
+        lines = max(watched, key=lambda one: len(one.executed))  # the first call that runs as many lines as any
+        case, run = cases[watched.index(lines)], lines.run
+        call = describe_call(case).rstrip(".")
+        questions += _of_shape(definition, lines, draw)
         questions += _of_dependence(answer, definition, case, run, draw)
-        questions += _of_edit(names, definition, case, run, draw)
+        questions += _of_edit(names, definition, case, lines, draw)
     return call, questions
+
+
+@dataclass(eq=False)
+class _Lines:
+    """The lines of a definition that a call runs, and the shapes of what they assign to a name or return."""
+
+    run: Run = field(default_factory=Run)
+    executed: set[int] = field(default_factory=set)
+    shapes: defaultdict[int, set[tuple[int, ...]]] = field(default_factory=lambda: defaultdict(set))
+    """An empty shape stands for a value that is no tensor."""
+
+    def note(self, line: int, value: Any) -> None:
+        self.shapes[line].add(tuple(value.shape) if isinstance(value, torch.Tensor) else ())
+
+
+def _watched(answer: Any, case: TraceCase, definition: Definition) -> _Lines:
+    """Run the answer on a case, and return which lines it ran with which values.
+
+    Values are read from the variables: `v = self.split(self.W_value(x))` assigns what `split` returns, in whose own
+    lines the last tensor is made.
+    """
+    lines, targets = _Lines(), _targets(definition)
+
+    def enter(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != definition.cell or frame.f_code.co_name.startswith("<"):
+            return None
+        running = 0
+
+        def follow(frame: FrameType, event: str, value: Any) -> Any:
+            nonlocal running
+            if event in ("line", "return") and targets.get(running):
+                lines.note(running, frame.f_locals.get(targets[running]))
+            if event == "return" and targets.get(running) == "":
+                lines.note(running, value)
+            running = frame.f_lineno if event == "line" else 0
+            lines.executed.add(running)
+            return follow
+
+        return follow
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        lines.run = trace_answer(answer, case, definition.cell)
+    finally:
+        sys.settrace(before)
+    lines.executed = {line for line in lines.executed if definition.line(line)}
+    return lines
+
+
+def _targets(definition: Definition) -> dict[int, str]:
+    """Return, for each line with one whole statement, the name to which it assigns; an empty name if it returns."""
+    found = defaultdict[int, list[str]](list)
+    for node in ast.walk(definition.tree):
+        if not isinstance(node, ast.stmt) or node.lineno != node.end_lineno:
+            continue
+        line = node.lineno - 1 + definition.first_line
+        match node:
+            case ast.Assign(value=ast.Name()) | ast.Return(value=ast.Name()):
+                found[line] += ["", ""]  # makes no tensor
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                found[line].append(name)
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
+                found[line].append(name)
+            case ast.Return(value=ast.expr()):
+                found[line].append("")
+            case _:
+                found[line] += ["", ""]  # neither assigns to a name nor returns
+    return {line: names[0] for line, names in found.items() if len(names) == 1}
 
 
 def _line(definition: Definition, line: int) -> str:
     return f"line {line}, `{quote(definition.line(line))}`"
 
 
-def _of_shape(definition: Definition, run: Run, draw: random.Random) -> list[Question]:
-    """Ask for the shape of the tensor that a line makes: the only one that it makes and does not use."""
-    made = defaultdict[int, dict[int, TracedTensor]](dict)
-    for number, tensor in enumerate(run.made):
-        if tensor.file == definition.cell and definition.line(tensor.line):
-            for used in tensor.inputs:
-                made[tensor.line].pop(used, None)
-            made[tensor.line][number] = tensor
-    shapes = {
-        line: tuple(*(one.values.shape for one in last.values())) for line, last in made.items() if len(last) == 1
-    }
-    lines = [line for line, shape in shapes.items() if len(shape) > 1]
-    if not lines:
+def _of_shape(definition: Definition, lines: _Lines, draw: random.Random) -> list[Question]:
+    """Ask for the shape of the tensor that a line assigns to a name or returns, if it always has the same shape."""
+    shapes = {line: next(iter(each)) for line, each in lines.shapes.items() if len(each) == 1}
+    shapes = {line: shape for line, shape in shapes.items() if len(shape) > 1 and definition.line(line)}
+    if not shapes:
         return []
-    line = draw.choice(lines)
+    line = draw.choice(sorted(shapes))
     text = f"What is the shape of the tensor that {_line(definition, line)}, makes?"
     return [Question(text, list(shapes[line]), f"Its shape is {shapes[line]}.")]
 
@@ -127,10 +201,12 @@ def _of_dependence(
     first: dict[str, int] = {}
     for name, changed in _changed(answer, case):
         for one, other in zip(run.made, trace_answer(answer, changed, definition.cell).made, strict=False):
-            if one.file != definition.cell or not definition.line(one.line):
-                continue  # made elsewhere, such as a copy of an argument in the cell that asks
+            is_own = one.file == definition.cell and bool(definition.line(one.line))
+            if not is_own and not one.inputs:
+                continue  # such as a copy of an argument, made in the cell that asks
             if one.values.shape != other.values.shape or not has_same_values(one.values, other.values):
-                first[name] = one.line
+                if is_own:  # otherwise another function of the student uses it first, and no line is traced
+                    first[name] = one.line
                 break
     if len(set(first.values())) < 2:  # then no reading is needed
         return []
@@ -142,21 +218,28 @@ def _of_dependence(
 
 
 def _of_edit(
-    names: Mapping[str, Any], definition: Definition, case: TraceCase, run: Run, draw: random.Random
+    names: Mapping[str, Any], definition: Definition, case: TraceCase, lines: _Lines, draw: random.Random
 ) -> list[Question]:
-    """Ask what an edit of one line changes."""
+    """Ask what an edit of one line that the call runs changes, if possible an edit that people make by mistake."""
     tried: dict[str, Question] = {}
     edits = [
         edit
         for edit in generic_edits(definition)
-        if edit.rank <= _LIKELY and len(definition.lines(edit)) == 1 and _is_plain(definition, edit)
+        if edit.rank <= _LIKELY
+        and edit.subject != _INVENTED
+        and len(definition.lines(edit)) == 1
+        and lines.executed.issuperset(definition.lines(edit))
+        and _is_plain(definition, edit)
     ]
+    numbers = _numbers_in_calls(definition)
+    slips = [edit for edit in edits if edit.subject in _SLIPS or {span[:2] for span in edit.spans} <= numbers]
+    edits = slips or edits
     for edit in draw.sample(edits, min(len(edits), _MOST_EDITS)):
         edited, line = definition.edited(edit), definition.lines(edit)[0]
         scope = dict(names)
         exec(compile(edited.text, definition.cell, "exec"), scope)
         changed = trace_answer(scope[definition.name], case, definition.cell)
-        outcome, because = _compared(list(tensors_in(run.result)), changed)
+        outcome, because = _compared(list(tensors_in(lines.run.result)), changed)
         text = f"Replace {_line(definition, line)}, by `{quote(edited.line(line))}`. What changes? {_CHOICES}"
         if outcome:
             tried.setdefault(outcome, Question(text, outcome, because))
@@ -175,7 +258,25 @@ def _is_plain(definition: Definition, edit: Edit) -> bool:
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return)
     }
     new = "".join(text for _, _, text in edit.spans)
-    return computes.issuperset(definition.lines(edit)) and not re.search(r"\n|\d{4}|e-\d|inf", new)
+    regrouped = {
+        definition.span(node)
+        for node in ast.walk(definition.tree)
+        if isinstance(node, ast.BinOp) and any(isinstance(side, ast.Compare) for side in (node.left, node.right))
+    }  # new texts of these leave out parentheses: (d < 0) | (d > w) becomes d < 0 & d > w
+    is_regrouped = any(span[:2] in regrouped for span in edit.spans)
+    is_computed = computes.issuperset(definition.lines(edit))
+    return is_computed and not is_regrouped and not re.search(r"\n|\d{4}|e-\d|inf", new)
+
+
+def _numbers_in_calls(definition: Definition) -> set[tuple[int, int]]:
+    """Return the spans of numbers that are arguments of calls: dimensions, for instance."""
+    return {
+        definition.span(argument)
+        for call in ast.walk(definition.tree)
+        if isinstance(call, ast.Call)
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+        if isinstance(argument, ast.Constant | ast.UnaryOp)
+    }
 
 
 def _compared(right: list[torch.Tensor], edited: Run) -> tuple[str, str]:

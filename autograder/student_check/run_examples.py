@@ -19,7 +19,7 @@ from ..core.comparison import Mismatch
 from ..core.complaints import explain_error
 from ..core.judgement import Points, TestShare, distribute
 from ..core.library_calls import library_of, library_of_function, record, take_recorded
-from ..core.lost_aspects import OF_COUNTING, OF_FORM, OF_VALUE
+from ..core.lost_aspects import OF_COUNTING, OF_DEVICE, OF_FORM, OF_GRADIENT, OF_VALUE
 from ..core.mistake_signatures import CommonMistakes, Signature, matching_mistakes, signature_of
 from ..core.observation import StudentFault, is_cell
 from ..core.run_trace import OperatorMode, name_of
@@ -88,6 +88,8 @@ class Outcome:
     """The answers to other exercises that the code uses and that are wrong; then nothing else explains the failure."""
     line_message: str = ""
     """The message on the faulty line, if it is known."""
+    line_aspect: str = OF_VALUE
+    """The aspect in which the faulty line fails."""
     has_questions: bool = False
     """True if there are questions about the answer's own lines (`own_code_questions`)."""
     repair_message: str = ""
@@ -146,6 +148,12 @@ class Outcome:
     def goes_wrong(self) -> bool:
         """True if a result is wrong, and its line can be searched."""
         return self.can_be_located and any(one.problem and not one.example.get("property") for one in self.tried)
+
+    @property
+    def line_is_aside(self) -> bool:
+        """True if a value is wrong, and the line loses only a device or a gradient, which changes no value."""
+        is_wrong = any(one.problem and one.aspect == OF_VALUE and not one.example.get("property") for one in self.tried)
+        return bool(self.line_message) and is_wrong and self.line_aspect in (OF_DEVICE, OF_GRADIENT)
 
     @property
     def hunts(self) -> list[dict[str, Any]]:

@@ -282,6 +282,8 @@ def _argument(arg: Any) -> str:
 def _elements(fault: LocatedFault) -> list[str]:
     """Return lines with a few elements of the made and of the needed tensor, from where printed digits differ."""
     made, needed, start, digits = fault.made, fault.expected, 0, _DIGITS
+    if fault.is_intermediate and needed is None and fault.kind != FaultKind.WRONG_TENSOR:
+        return []  # it may be right in itself, and say nothing about what the line makes
     above = ["On the way to its result, the line makes:"] if fault.is_intermediate and made is not None else []
     if made is not None and needed is not None and made.shape == needed.shape and made.numel():
         one, other = comparable(made).flatten(), comparable(needed).flatten()

@@ -225,11 +225,13 @@ class _FaultSearch:
             ):
                 expected = next_step.values if is_unambiguous(next_step.values, there.values) else None
                 return there.values, expected, next_step.step, is_intermediate(status, last, same_line)
-        for last in reversed(same_line) if needed.shape == made.values.shape else ():
+        for last in reversed(same_line):
             there = self._made[last]
-            if there.values.numel() == needed.numel() and has_same_values(there.values, made.values):
+            if there.values.numel() == made.values.numel() and has_same_values(there.values, made.values):
                 # Functions of torch compute in shapes that students never see: show the last shape.
-                made, needed, number = there, needed.reshape(there.values.shape), last
+                if needed.shape == made.values.shape:
+                    needed = needed.reshape(there.values.shape)
+                made, number = there, last
                 break
         step = next_step.step if next_step and next_step.number == source.number else ""
         # The order of permuted dimensions may be right or wrong, so no right tensor is shown.

@@ -125,3 +125,82 @@ def test_a_check_that_passes_offers_the_questions_if_there_are_any():
     offer = 'Do you know your own lines? `explain("{}")` asks about them.'
     assert of.run(f"module.check({EXERCISE!r})")[0].splitlines()[-1] == offer.format(EXERCISE)
     assert "Do you know" not in of.run("module.check('build_vocab')")[0]
+
+
+WITH_A_METHOD = """\
+class CrossAttention(nn.Module):
+    def __init__(self, d_query, d_context, d_out, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.W_query = nn.Linear(d_query, d_out, bias=False)
+        self.W_key = nn.Linear(d_context, d_out, bias=False)
+        self.W_value = nn.Linear(d_context, d_out, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def split(self, x):
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+    def forward(self, x, context, context_mask=None):
+        q, k = self.split(self.W_query(x)), self.split(self.W_key(context))
+        v = self.split(self.W_value(context))
+        mask = None if context_mask is None else ~context_mask[:, None, None]
+        return self.out_proj(F.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2).flatten(2))
+"""
+
+
+def shapes_asked(source, exercise, unit, number=40):
+    """The answers of questions on shapes, by line, for the code with comments that change which line is drawn."""
+    found = {}
+    for draw in range(number):
+        of = Notebook(unit)
+        drawn = source.replace("\n", f"  # {draw}\n", 1)
+        exec(cell(drawn, len(drawn) + 1000), of.names)
+        for question in own_code_questions(of.names, exercise, RELEASE / unit / data_file(unit))[1]:
+            if match := re.search(r"tensor that line (\d+)", question.text):
+                found[int(match[1])] = tuple(question.answer)
+    return found
+
+
+def test_a_line_that_calls_an_own_method_makes_what_the_method_returns():
+    """The innermost call of that line, of the layer W_value, makes (2, 6, 18)."""
+    found = shapes_asked(WITH_A_METHOD, "CrossAttention", "attention_masks")
+    assert found[15] == (2, 3, 6, 6)
+    assert 14 not in found  # it assigns to two names
+
+
+BRANCHES = """\
+def linear_attention(queries, keys, values, causal=False):
+    q, k = F.elu(queries) + 1, F.elu(keys) + 1
+    if causal:
+        hidden = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool).triu(diagonal=1)
+        scores = (q @ k.mT).masked_fill(hidden, 0.0)
+        return scores @ values / (scores.sum(dim=-1, keepdim=True) + 1e-6)
+    return q @ (k.mT @ values) / ((q * k.sum(dim=-2, keepdim=True)).sum(dim=-1, keepdim=True) + 1e-6)
+"""
+
+
+def test_lines_that_the_call_does_not_run_are_not_asked_about():
+    of = Notebook("efficient_attention")
+    exec(cell(BRANCHES, len(BRANCHES)), of.names)
+    data = RELEASE / "efficient_attention" / data_file("efficient_attention")
+    call, questions = own_code_questions(of.names, "linear_attention", data)
+    assert call.endswith(", True)")  # the call that runs most lines
+    lines = [int(line) for one in questions for line in re.findall(r"line (\d+), `", one.text)]
+    assert lines
+    assert 7 not in lines
+
+
+def test_edits_that_nobody_makes_are_not_asked_about():
+    """Such as another tensor that is added, or `|` replaced by `&` with the parentheses lost."""
+    window = "def sliding_window_mask(num_tokens, window):\n    places = torch.arange(num_tokens)\n"
+    window += "    d = places[:, None] - places\n    return (d < 0) | (d >= window)\n"
+    seen = []
+    for draw in range(60):
+        of = Notebook("attention_masks")
+        source = window.replace("\n", f"  # {draw}\n", 1)
+        exec(cell(source, 2000 + draw), of.names)
+        data = RELEASE / "attention_masks" / data_file("attention_masks")
+        seen += [one.text for one in own_code_questions(of.names, "sliding_window_mask", data)[1]]
+    assert any("Replace" in text for text in seen)
+    assert not any("d < 0 & d >= window" in text or "d < 0 | d" in text for text in seen)
+    assert not any(re.search(r"by `d = places \+ ", text) for text in seen)

@@ -7,7 +7,7 @@ from autograder.graders import contracts
 @contracts.exercise("hunt_rotary_embedding", forbids=())
 class TestHuntRotaryEmbedding(contracts.Graders):
     test_they_differ = hunt(
-        "On your input, the wrong `rotary_embedding` gives a different result from the right one.",
+        "On your input, the wrong `rotary_embedding` must give a different result from the right one.",
         Hunt(
             "rotary_embedding",
             ("x: T hd", "positions: T int64"),

@@ -7,7 +7,7 @@ from autograder.graders import contracts
 @contracts.exercise("hunt_causal_softmax", forbids=())
 class TestHuntCausalSoftmax(contracts.Graders):
     test_they_differ = hunt(
-        "On your input, the wrong `causal_softmax` gives a different result from the right one.",
+        "On your input, the wrong `causal_softmax` must give a different result from the right one.",
         Hunt(
             "causal_softmax",
             ("scores: T T",),

@@ -7,7 +7,7 @@ from autograder.graders import contracts
 @contracts.exercise("hunt_softmax", forbids=())
 class TestHuntSoftmax(contracts.Graders):
     test_they_differ = hunt(
-        "On your input, the wrong `softmax` gives a different result from the right one.",
+        "On your input, the wrong `softmax` must give a different result from the right one.",
         Hunt(
             "softmax",
             ("scores: R T",),

@@ -7,7 +7,7 @@ from autograder.graders import contracts
 @contracts.exercise("hunt_tiled_attention", forbids=())
 class TestHuntTiledAttention(contracts.Graders):
     test_they_differ = hunt(
-        "On your input the wrong `tiled_attention` gives something else than the right one.",
+        "On your input, the wrong `tiled_attention` must give a different result from the right one.",
         Hunt(
             "tiled_attention",
             ("queries: T hd", "keys: T hd", "values: T hd"),

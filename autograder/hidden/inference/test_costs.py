@@ -87,12 +87,12 @@ class TestAttentionFlops(contracts.Graders):
 class TestKvCacheBytes(contracts.Graders):
     @contracts.points(2, public=True)
     def test_llama_2_7b(self, student):
-        """4096 tokens in Llama-2-7B, which has 32 layers with 32 heads of width 128, take 2 GiB in fp16."""
+        """4096 tokens in Llama-2-7B, which has 32 layers with 32 heads of width 128, take 2 GiB in float16."""
         assert_equal(student.kv_cache_bytes(32, 32, 128, 4096, 2), 2_147_483_648)
 
     @contracts.points(1, public=True)
     def test_llama_3_8b(self, student):
-        """4096 tokens in Llama-3-8B, which keeps keys and values of 8 heads in each layer, take 512 MiB in fp16."""
+        """4096 tokens in Llama-3-8B, which keeps keys and values of 8 heads in each layer, take 512 MiB in float16."""
         assert_equal(student.kv_cache_bytes(32, 8, 128, 4096, 2), 536_870_912)
 
     @contracts.points(4)

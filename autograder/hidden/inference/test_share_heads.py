@@ -40,7 +40,7 @@ class TestShareHeads(contracts.Graders):
 @contracts.exercise("hunt_share_heads", forbids=())
 class TestHuntShareHeads(contracts.Graders):
     test_they_differ = hunt(
-        "On your input the wrong `share_heads` gives something else than the right one.",
+        "On your input, the wrong `share_heads` must give a different result from the right one.",
         Hunt(
             "share_heads",
             ("x: b groups T hd",),

@@ -7,7 +7,7 @@ from autograder.graders import contracts
 @contracts.exercise("hunt_rms_norm", forbids=())
 class TestHuntRmsNorm(contracts.Graders):
     test_they_differ = hunt(
-        "On your input the wrong `rms_norm` gives something else than the right one.",
+        "On your input, the wrong `rms_norm` must give a different result from the right one.",
         Hunt(
             "rms_norm",
             ("x: R d", "weight: d"),

@@ -7,7 +7,7 @@ from autograder.graders import contracts
 @contracts.exercise("hunt_merge_heads", forbids=())
 class TestHuntMergeHeads(contracts.Graders):
     test_they_differ = hunt(
-        "On your input, the wrong `merge_heads` gives a different result from the right one.",
+        "On your input, the wrong `merge_heads` must give a different result from the right one.",
         Hunt(
             "merge_heads",
             ("x: b h T hd",),

@@ -7,7 +7,7 @@ from autograder.graders import contracts
 @contracts.exercise("hunt_scaled_dot_product_attention", forbids=())
 class TestHuntScaledDotProductAttention(contracts.Graders):
     test_they_differ = hunt(
-        "On your input, the wrong `scaled_dot_product_attention` gives a different result from the right one.",
+        "On your input, the wrong `scaled_dot_product_attention` must give a different result from the right one.",
         Hunt(
             "scaled_dot_product_attention",
             ("queries: Tq d_k", "keys: Tk d_k", "values: Tk d_v"),

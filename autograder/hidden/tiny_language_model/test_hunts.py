@@ -7,7 +7,7 @@ from autograder.graders import contracts
 @contracts.exercise("hunt_next_token_loss", forbids=())
 class TestHuntNextTokenLoss(contracts.Graders):
     test_they_differ = hunt(
-        "On your input, the wrong `next_token_loss` gives a different result from the right one.",
+        "On your input, the wrong `next_token_loss` must give a different result from the right one.",
         Hunt(
             "next_token_loss",
             ("logits: b T V", "tokens: b T int64"),
