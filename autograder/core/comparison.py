@@ -157,10 +157,9 @@ def right_in_another_form(actual: Any, expected: Any, tolerance: float | None = 
 def plain_right_in_another_form(actual: Any, expected: Any) -> bool:
     """Return whether one trivial conversion makes a plain value equal to the expected one.
 
-    The conversions: a tensor or float to the number that it holds, a tuple to a list or back, pairs to a dict.
+    The conversions: tensors or a float to the numbers that they hold, a tuple to a list or back, pairs to a dict.
     """
-    if isinstance(actual, torch.Tensor) and actual.numel() == 1:
-        actual = actual.item()
+    actual = _with_plain_numbers(actual)
     if any(True for _ in tensors_in(actual)):
         return False
     if isinstance(actual, float) and type(expected) is int:
@@ -171,6 +170,17 @@ def plain_right_in_another_form(actual: Any, expected: Any) -> bool:
         are_pairs = all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in actual)
         return are_pairs and [tuple(pair) for pair in actual] == list(expected.items())
     return type(actual) is type(expected) and bool(actual == expected)
+
+
+def _with_plain_numbers(value: Any) -> Any:
+    """Return the number in a tensor of one element, or a list, tuple or dict with the numbers in its tensors."""
+
+    def number(one: Any) -> Any:
+        return one.item() if isinstance(one, torch.Tensor) and one.numel() == 1 else one
+
+    if isinstance(value, dict):
+        return {key: number(one) for key, one in value.items()}
+    return type(value)(map(number, value)) if type(value) in (list, tuple) else number(value)
 
 
 def _in_one_tensor(items: Sequence[Any]) -> torch.Tensor | None:

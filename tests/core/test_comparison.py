@@ -118,7 +118,15 @@ def test_a_plain_value_of_anything_else_is_not_right_in_another_form(actual):
 
 @pytest.mark.parametrize(
     ("actual", "expected"),
-    [(3.0, 3), (torch.tensor(3), 3), ([("a", 0)], {"a": 0}), ((1, 2), [1, 2]), ({"a": 0.0}, {"a": 0})],
+    [
+        (3.0, 3),
+        (torch.tensor(3), 3),
+        ([("a", 0)], {"a": 0}),
+        ((1, 2), [1, 2]),
+        ({"a": 0.0}, {"a": 0}),
+        ({"a": torch.tensor(0)}, {"a": 0}),
+        ([torch.tensor(1), 2], [1, 2]),
+    ],  # fmt: skip
 )
 def test_a_plain_value_can_be_right_in_another_form(actual, expected):
     with pytest.raises(OddForm):
