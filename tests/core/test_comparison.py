@@ -126,7 +126,7 @@ def test_a_plain_value_of_anything_else_is_not_right_in_another_form(actual):
         ({"a": 0.0}, {"a": 0}),
         ({"a": torch.tensor(0)}, {"a": 0}),
         ([torch.tensor(1), 2], [1, 2]),
-    ],  # fmt: skip
+    ],
 )
 def test_a_plain_value_can_be_right_in_another_form(actual, expected):
     with pytest.raises(OddForm):
