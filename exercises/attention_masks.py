@@ -234,10 +234,10 @@ show({"largest difference to PyTorch": difference_to_the_library})
 # %% [markdown]
 # ## 2. A window
 #
-# $T$ tokens have $T^2$ scores: a text ten times as long has a hundred times as many. A **window** limits them. Mistral
-# 7B (Jiang et al., 2023), which writes from left to right, lets a token see itself and the `window - 1` tokens before
-# it, and so does your mask: key $j$ is hidden from query $i$ if it comes later, $j > i$, or is too far back, $i - j
-# \ge$ `window`.
+# $T$ tokens have $T^2$ scores: a text ten times as long has a hundred times as many. A **window** limits how many of
+# them are seen. A mask only hides the others; a kernel can skip them (unit 7). In Mistral 7B v0.1 (Jiang et al., 2023,
+# figure 1) a token sees itself and the `window - 1` tokens before it. So does your mask: key $j$ is hidden from query
+# $i$ if it comes later, $j > i$, or is too far back, $i - j \ge$ `window`.
 #
 # **Guess first**: six tokens and a window of 3. How many of the 36 elements of the mask are *seen*?
 
@@ -385,7 +385,7 @@ draw(
 )
 
 # %% [markdown]
-# Nothing in ALiBi depends on the length of the training texts, so a model can read longer ones. In the paper a model
+# The bias makes far tokens count little, so a text longer than those of training changes little. In the paper a model
 # with 1.3 billion parameters, trained on 1024 tokens, is as good on 2048 as a model with sinusoidal positions (unit 8)
 # that was trained on 2048.
 
@@ -527,21 +527,24 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1]))
 
 # %% [markdown]
 # Both ways of pairing are in use: neighbours, and element $m$ with element $m + d/2$ (*half rotation*). Either is fine,
-# if training and use agree.
+# if training and use agree. Beyond a full turn the angles of a pair repeat, so a larger base leaves room for longer
+# texts.
 #
 # **In real models**
 #
 # | what | model | figure | source |
 # |---|---|---|---|
-# | window | Mistral 7B | 4096 tokens | Jiang 2023 |
-# | window, and a few tokens that see all | Longformer | 512 tokens | Beltagy 2020 |
+# | window in every layer | Mistral 7B v0.1 | 4096 tokens | Jiang 2023 |
+# | window in every second layer | gpt-oss | 128 tokens | OpenAI 2025 |
+# | window, and a few tokens that see all | Longformer | 256 tokens on each side | Beltagy 2020 |
 # | pairs of neighbours | RoFormer | elements $2m$ and $2m + 1$ | Su 2021 |
 # | element $m$ with $m + d/2$ | Llama in the library Transformers | `rotate_half` | its `modeling_llama.py` |
 # | base 10,000 | RoFormer | with $d$ = 128, a full turn of the slowest pair takes 54,000 tokens | by the formula |
 # | base 500,000 | Llama-3-8B | with $d$ = 128, it takes 2.6 million tokens | Grattafiori 2024 |
 #
-# [Jiang 2023](https://arxiv.org/abs/2310.06825), [Beltagy 2020](https://arxiv.org/abs/2004.05150),
-# [Su 2021](https://arxiv.org/abs/2104.09864), [Grattafiori 2024](https://arxiv.org/abs/2407.21783).
+# [Jiang 2023](https://arxiv.org/abs/2310.06825), [OpenAI 2025](https://arxiv.org/abs/2508.10925),
+# [Beltagy 2020](https://arxiv.org/abs/2004.05150), [Su 2021](https://arxiv.org/abs/2104.09864),
+# [Grattafiori 2024](https://arxiv.org/abs/2407.21783).
 
 # %% [markdown]
 # ## 4. Another sentence
@@ -681,8 +684,8 @@ class Translator(nn.Module):
         """Return each step's weights over the English words: (T_french, T)."""
         queries = self.attention.W_query(self.french(before))
         keys = self.attention.W_key(self.english(english))
-        seen = torch.zeros(1, len(english), dtype=torch.bool)
-        return masked_attention(queries, keys, torch.eye(len(english)), seen)
+        no_mask = torch.zeros(1, len(english), dtype=torch.bool)  # nothing is hidden
+        return masked_attention(queries, keys, torch.eye(len(english)), no_mask)
 
 
 def train(model: Translator, steps: int = 150) -> None:
