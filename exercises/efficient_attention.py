@@ -230,7 +230,8 @@ show(
 #
 # $$\operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{\text{hd}}}\right) V$$
 #
-# but no tensor is $T \times T$. A loop over the blocks of keys only, with all queries at once, is right too.
+# but no tensor is $T \times T$, and not all tiles are held at once. A loop over the blocks of keys only, with all
+# queries at once, is right too.
 #
 # With `causal=True` later tokens are hidden, as in unit 3: token $i$ sees the keys up to $i$. A tile that is hidden
 # **completely** is not computed at all, and every other tile is computed once. That saves nearly half of the
@@ -297,9 +298,11 @@ draw(
 # | operations per byte, if $T$ is large | $\text{hd} / 2$ | $B$ |
 #
 # So tiling saves traffic if $B > \text{hd} / 2$. For $T = 4096$, hd = 64 and $B = 128$ the usual way moves 136 MB, 32
-# operations per byte, and the tiled one 35 MB, 124 operations per byte. An A100 computes 312 trillion operations a
-# second and reads 1.5 trillion bytes: 208 operations for each byte. Code with fewer operations per byte waits for
-# memory. So by this count both wait, the tiled way a quarter as long; with $B = 256$ it does not wait.
+# operations per byte, and the tiled one 35 MB, 124 operations per byte. An A100 (40 GB) computes 312 trillion
+# operations a second and reads 1.5 trillion bytes: 208 operations for each byte. Code with fewer operations per byte
+# waits for memory. So by this count both wait, the tiled way a quarter as long; with $B = 256$ it does not wait. In fact it waits
+# less: the keys and values of a head take 1 MB here, and fit into a cache between HBM and SRAM, from which blocks read
+# them again.
 
 
 # %% drawing=true
@@ -475,9 +478,9 @@ except Exception:
 
 # %% [markdown]
 # One line grows with $T^2$, the other with $T$. Your function still makes $T \times T$ tensors, but only for a moment,
-# and for one layer at a time. FlashAttention avoids these too: it keeps $O$ and, for each query, the maximum and the
-# sum from the forward pass. With these it computes each tile of $P$ and $dS$ again, and adds the tile's part to $dQ$,
-# $dK$ and $dV$.
+# and for one layer at a time. FlashAttention avoids these too: it keeps $O$ and, for each query, one number from the
+# forward pass, $m + \ln \ell$ (the first version kept $m$ and $\ell$). With these it computes each tile of $P$ and $dS$
+# again, and adds the tile's part to $dQ$, $dK$ and $dV$.
 
 # %% [markdown]
 # ## 5. Linear attention
@@ -525,7 +528,8 @@ guess("left_first", ...)
 #
 # Its weights, seen by the trick with the identity matrix, next to those of the usual attention; queries are three times
 # the words. They are flatter: $f(q) \cdot f(k)$ grows linearly, $e^{q \cdot k}$ exponentially. So linear attention can
-# hardly put all its weight on a single word.
+# hardly put all its weight on a single word. Nor can the state of the causal form forget: each token stays in both
+# sums. Models with linear attention have other forms of it, in which a gate lets the state fade.
 
 # %%
 draw(
@@ -601,14 +605,14 @@ plt.show()
 # |---|---|---|---|
 # | tiled attention in one kernel | GPT-2 medium's, 1024 tokens, A100 | HBM 40.3 to 4.4 GB | Dao 2022, figure 2 |
 # | the same, forward and backward | GPT-2 medium's, 1024 tokens, A100 | 41.7 to 7.3 ms | Dao 2022, figure 2 |
-# | memories of a GPU | A100 | HBM 1.5 TB/s; SRAM 19 TB/s, 108 times 192 KB | Dao 2022, section 2.1 |
+# | memories of a GPU | A100, 40 GB | HBM 1.5 TB/s; SRAM 19 TB/s, 108 times 192 KB | Dao 2022, section 2.1 |
 # | operations in half precision | A100 | 312 trillion a second | Dao 2023 |
-# | a long text on several GPUs | ring attention | | Liu 2023 |
-# | linear attention | MiniMax-01 | 7 of 8 layers; every eighth has softmax | MiniMax 2025 |
+# | the same, and HBM | H100 SXM | 989 trillion a second; 3.35 TB/s: 295 operations a byte | Shah 2024 |
+# | linear attention with gates | Kimi Linear | 3 of 4 layers; every fourth has softmax | Kimi 2025 |
 #
 # Dao 2022: [FlashAttention](https://arxiv.org/abs/2205.14135). Dao 2023:
-# [FlashAttention-2](https://arxiv.org/abs/2307.08691). Liu 2023: [ring attention](https://arxiv.org/abs/2310.01889).
-# MiniMax 2025: [MiniMax-01](https://arxiv.org/abs/2501.08313).
+# [FlashAttention-2](https://arxiv.org/abs/2307.08691). Shah 2024:
+# [FlashAttention-3](https://arxiv.org/abs/2407.08608). Kimi 2025: [Kimi Linear](https://arxiv.org/abs/2510.26692).
 #
 # On a GPU, and in half precision, `F.scaled_dot_product_attention` can call FlashAttention, forward and backward.
 
