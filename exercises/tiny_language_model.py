@@ -2,7 +2,7 @@
 # # A tiny language model
 #
 # All of it together. A language model reads some tokens and says, for each position, which token comes next. In this
-# notebook you write its parts:
+# notebook you write its parts; their assembly and the training loop are given, for you to read and change:
 #
 # 1. **positions**, so that the model knows which token comes first;
 # 2. **the loss**, which says how surprised the model is by the token that really came;
@@ -73,9 +73,9 @@ print("after `t` comes:", dict(after_t))
 # %% [markdown]
 # ## 1. Positions
 #
-# Attention without positions knows no order (unit 5), so something must be added to each embedding that depends on its
-# position. The first Transformer ([Vaswani and others, 2017](https://arxiv.org/abs/1706.03762), section 3.5) adds
-# waves. Position $p$ has in its columns $2i$ and $2i + 1$
+# Attention without mask and positions knows no order (unit 5). The first Transformer ([Vaswani and others,
+# 2017](https://arxiv.org/abs/1706.03762), section 3.5) adds waves to the embeddings, which depend on the position.
+# Position $p$ has in its columns $2i$ and $2i + 1$
 #
 # $$\sin\!\left(\frac{p}{10000^{2i/d}}\right), \qquad \cos\!\left(\frac{p}{10000^{2i/d}}\right), \qquad
 # i = 0, 1, \ldots, \frac{d}{2} - 1$$
@@ -246,8 +246,8 @@ show({"six words": lambda: TransformerBlock(6, 2, 6)(torch.cat([X, X], dim=-1)[N
 # | `W_value` | `(num_words + num_places, num_words)` | the one-hot vector of the token's word |
 #
 # The rest is causal attention: $\operatorname{softmax}(Q K^\top / \sqrt{d_k})\, V$, later tokens hidden. The larger
-# $d_k$ is, the larger $Q K^\top$ must be for the same weights. `head` names the tokens that get a token's attention.
-# The weights must be right to within 0.01:
+# $d_k$ is, the larger $Q K^\top$ must be for the same weights. `head` says which tokens each token attends to. The
+# weights must be right to within 0.01:
 #
 # | `head` | what gets the weight |
 # |---|---|
@@ -629,10 +629,12 @@ show(perplexities)
 
 # %% [markdown]
 # On the validation text the model is as unsure as among four equally likely letters, the bigram model as among twelve.
-# The model's losses on both texts are close, so it memorised little.
+# On the training text its perplexity is about 15 % lower, so it memorised something. Both texts come from the same
+# modules; a text of other modules would be harder.
 #
 # **Writing with a cache.** Your `generate` reads the whole text again for each letter. With a cache the first step
-# reads the prompt, and each later step one letter. Greedily, both ways write the same:
+# reads the prompt, and each later step one letter. Greedily, both ways write the same, up to the 128 letters of the
+# context. Then `generate` drops the oldest letters, but a cache still has them: there the two ways part.
 
 
 # %% training="write_with_cache"
@@ -709,8 +711,8 @@ def draw_kept(length: int = 60) -> None:
 show(draw_kept)
 
 # %% [markdown]
-# Three texts by each way of drawing, at temperature 0.6. Are they copied? The last line says which piece of them is the
-# longest that is in the training text, too:
+# Three texts by each way of drawing, at temperature 0.6. Are they copied? The last line shows the longest passage that
+# they copied from the training text:
 
 
 # %% training="samples"
@@ -753,23 +755,24 @@ def samples(begun: str = "The ", number: int = 3) -> None:
 show(samples)
 
 # %% [markdown]
-# Most words are right, some are invented, and no sentence makes sense. Half a minute is short: GPT-2 small has 500
+# Most words are right, some are invented, and no sentence makes sense. Half a minute is short: GPT-2 small has 560
 # times as many parameters. Change the temperature, $k$ and $p$ in the cell above, and the number of steps.
 #
 # **In real models** the parts are the same, but many models since Llama (2023) use other kinds of them:
 #
-# | | this notebook | GPT-2 small, 2019 | Llama-3-8B, 2024 |
+# | | this notebook | GPT-2 small, 2019 | Qwen3-8B, 2025 |
 # |---|---|---|---|
-# | blocks, $d$, heads | 2, 96, 4 (2 groups) | 12, 768, 12 | 32, 4096, 32 (8 groups, unit 6) |
-# | norm | LayerNorm | LayerNorm | RMSNorm (unit 9) |
-# | MLP | GELU, width $4d$ | GELU, width $4d$ | SwiGLU (unit 9), width $3.5d$ |
-# | positions | rotary, base 10,000 | learned, added | rotary (unit 5), base 500,000 |
+# | blocks, $d$, heads | 2, 96, 4 (2 groups) | 12, 768, 12 | 36, 4096, 32 (8 groups, unit 6) |
+# | norm | LayerNorm | LayerNorm | RMSNorm, also of queries and keys (unit 9) |
+# | MLP | GELU, width $4d$ | GELU approximated by tanh, width $4d$ | SwiGLU (unit 9), width $3d$ |
+# | positions | rotary, base 10,000 | learned, added | rotary (unit 5), base 1,000,000 |
 # | biases of linear layers | yes | yes | no |
-# | vocabulary | 81 letters | 50,257 pieces of words | 128,256 pieces of words |
-# | longest text | 128 | 1024 | 8192 |
+# | vocabulary | 81 letters | 50,257 pieces of words | 151,669 pieces of words |
+# | longest text in training | 128 | 1024 | 32,768 |
 #
-# Sources: [Radford and others, 2019](https://openai.com/index/better-language-models/); [Touvron and others,
-# 2023](https://arxiv.org/abs/2302.13971); [Grattafiori and others, 2024](https://arxiv.org/abs/2407.21783).
+# Sources: Radford and others, 2019, and the published code of GPT-2; [Touvron and others,
+# 2023](https://arxiv.org/abs/2302.13971); [Yang and others, 2025](https://arxiv.org/abs/2505.09388), and the published
+# configuration of Qwen3-8B ($d$ and the width of the MLP).
 
 # %% [markdown] written="why_train_at_once" points=3
 # **In your own words** (a few sentences, read by a person): training reads all positions of a text at once, in one
