@@ -300,9 +300,9 @@ draw(
 # So tiling saves traffic if $B > \text{hd} / 2$. For $T = 4096$, hd = 64 and $B = 128$ the usual way moves 136 MB, 32
 # operations per byte, and the tiled one 35 MB, 124 operations per byte. An A100 (40 GB) computes 312 trillion
 # operations a second and reads 1.5 trillion bytes: 208 operations for each byte. Code with fewer operations per byte
-# waits for memory. So by this count both wait, the tiled way a quarter as long; with $B = 256$ it does not wait. In fact it waits
-# less: the keys and values of a head take 1 MB here, and fit into a cache between HBM and SRAM, from which blocks read
-# them again.
+# waits for memory. So by this count both wait, the tiled way a quarter as long; with $B = 256$ it does not wait. In
+# fact it waits less: the keys and values of a head take 1 MB here, and fit into a cache between HBM and SRAM, from
+# which blocks read them again.
 
 
 # %% drawing=true
