@@ -248,8 +248,9 @@ guess("window_places", ...)
 
 # %% [markdown]
 # In a second layer a token reads tokens of its window that have already read *their* windows in the first: the reach
-# grows with the depth. On the left what a window of 3 lets a token see, on the right what reaches it through two
-# layers.
+# grows with the depth. Other models have a window in some layers only: gpt-oss ([OpenAI,
+# 2025](https://arxiv.org/abs/2508.10925)) one of 128 tokens in every second layer. On the left what a window of 3 lets
+# a token see, on the right what reaches it through two layers.
 #
 # **Guess first**: through two layers with a window of 3, how many tokens back can a token reach?
 
@@ -534,17 +535,15 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1]))
 #
 # | what | model | figure | source |
 # |---|---|---|---|
-# | window in every layer | Mistral 7B v0.1 | 4096 tokens | Jiang 2023 |
-# | window in every second layer | gpt-oss | 128 tokens | OpenAI 2025 |
+# | window | Mistral 7B v0.1 | 4096 tokens | Jiang 2023 |
 # | window, and a few tokens that see all | Longformer | 256 tokens on each side | Beltagy 2020 |
 # | pairs of neighbours | RoFormer | elements $2m$ and $2m + 1$ | Su 2021 |
 # | element $m$ with $m + d/2$ | Llama in the library Transformers | `rotate_half` | its `modeling_llama.py` |
 # | base 10,000 | RoFormer | with $d$ = 128, a full turn of the slowest pair takes 54,000 tokens | by the formula |
 # | base 500,000 | Llama-3-8B | with $d$ = 128, it takes 2.6 million tokens | Grattafiori 2024 |
 #
-# [Jiang 2023](https://arxiv.org/abs/2310.06825), [OpenAI 2025](https://arxiv.org/abs/2508.10925),
-# [Beltagy 2020](https://arxiv.org/abs/2004.05150), [Su 2021](https://arxiv.org/abs/2104.09864),
-# [Grattafiori 2024](https://arxiv.org/abs/2407.21783).
+# [Jiang 2023](https://arxiv.org/abs/2310.06825), [Beltagy 2020](https://arxiv.org/abs/2004.05150),
+# [Su 2021](https://arxiv.org/abs/2104.09864), [Grattafiori 2024](https://arxiv.org/abs/2407.21783).
 
 # %% [markdown]
 # ## 4. Another sentence
@@ -684,8 +683,9 @@ class Translator(nn.Module):
         """Return each step's weights over the English words: (T_french, T)."""
         queries = self.attention.W_query(self.french(before))
         keys = self.attention.W_key(self.english(english))
-        no_mask = torch.zeros(1, len(english), dtype=torch.bool)  # nothing is hidden
-        return masked_attention(queries, keys, torch.eye(len(english)), no_mask)
+        nothing_hidden = torch.zeros(1, len(english), dtype=torch.bool)
+        one_hot = torch.eye(len(english))
+        return masked_attention(queries, keys, one_hot, nothing_hidden)
 
 
 def train(model: Translator, steps: int = 150) -> None:

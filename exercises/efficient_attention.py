@@ -478,9 +478,9 @@ except Exception:
 
 # %% [markdown]
 # One line grows with $T^2$, the other with $T$. Your function still makes $T \times T$ tensors, but only for a moment,
-# and for one layer at a time. FlashAttention avoids these too: it keeps $O$ and, for each query, one number from the
-# forward pass, $m + \ln \ell$ (the first version kept $m$ and $\ell$). With these it computes each tile of $P$ and $dS$
-# again, and adds the tile's part to $dQ$, $dK$ and $dV$.
+# and for one layer at a time. FlashAttention avoids these too: it keeps $O$ and, for each query, the maximum and the
+# sum from the forward pass (since FlashAttention-2 only $m + \ln \ell$). With these it computes each tile of $P$ and
+# $dS$ again, and adds the tile's part to $dQ$, $dK$ and $dV$.
 
 # %% [markdown]
 # ## 5. Linear attention

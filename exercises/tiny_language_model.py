@@ -73,9 +73,9 @@ print("after `t` comes:", dict(after_t))
 # %% [markdown]
 # ## 1. Positions
 #
-# Attention without mask and positions knows no order (unit 5). The first Transformer ([Vaswani and others,
-# 2017](https://arxiv.org/abs/1706.03762), section 3.5) adds waves to the embeddings, which depend on the position.
-# Position $p$ has in its columns $2i$ and $2i + 1$
+# One layer of attention without positions knows no order (unit 5). The first Transformer ([Vaswani and others,
+# 2017](https://arxiv.org/abs/1706.03762), section 3.5) adds waves to the embeddings. Position $p$ has in its columns
+# $2i$ and $2i + 1$
 #
 # $$\sin\!\left(\frac{p}{10000^{2i/d}}\right), \qquad \cos\!\left(\frac{p}{10000^{2i/d}}\right), \qquad
 # i = 0, 1, \ldots, \frac{d}{2} - 1$$
