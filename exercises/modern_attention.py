@@ -4,9 +4,9 @@
 # Since 2017 the transformer block has changed in small steps. Most of them answer a question that training raised: why
 # do scores explode? Where does the weight go if no key fits? How do two documents share a sequence? In sections 1 to 6
 # you write answers of the years 2019 to 2025, which many models use. Sections 7 and 8 leave the block as it is: they
-# show how a server runs a trained model for many texts, and how it writes more than one token in a step. Not here:
-# layers with linear attention between the others (unit 7), and layers in which each query reads only keys that a small
-# second attention selects (DeepSeek-V3.2-Exp).
+# show how a server runs a trained model for many texts, and how it writes more than one token in a step. Two
+# other changes are left out: layers with linear attention between the others (unit 7), and layers in which each query
+# reads only keys that a small second attention selects (DeepSeek-V3.2-Exp).
 #
 # 1. **RMSNorm**, which divides each vector by its size;
 # 2. **scores that stay small**, by normalized queries and keys or by a soft cap, and attention in half precision;
@@ -121,7 +121,7 @@ wrong(torch.tensor([-1.0, 1.0, 2.0, -2.0]), torch.ones(4))
 # %% [markdown]
 # ## 2. Scores that stay small
 #
-# A score is a dot product, so it grows with the length of query and key, which has no bound in training. In large
+# A score is a dot product, so it grows with the length of query and key, and training does not bound that. In large
 # models scores grew until each softmax gave all weight to one key ([Dehghani and others,
 # 2023](https://arxiv.org/abs/2302.05442)); then its gradient is nearly 0, and training fails. One answer is to
 # normalize queries and keys before the product (**QK-norm**). That paper used LayerNorm; later models use RMSNorm,
