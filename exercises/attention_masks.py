@@ -562,10 +562,8 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1]))
 # | context vectors of the heads, merged | `(b, T, d_out)` |
 # | the layer `out_proj` | `(b, T, d_out)` |
 #
-# - `W_query` (`d_query` to `d_out`), `W_key` and `W_value` (`d_context` to `d_out`) have **no bias**, `out_proj`
-#   (`d_out` to `d_out`) has one. They are `nn.Linear` layers, created in this order.
-# - `hd = d_out / num_heads`. If that is no whole number, building the module raises a `ValueError` (an `assert` is
-#   right too).
+# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`; instead of
+#   raising the `ValueError`, an `assert` is right, too.
 # - `context_mask` is a bool tensor of shape `(b, T_context)`, as `padding_mask` makes it, `True` if a position is
 #   hidden; or `None`, which hides nothing. There is no causal mask: the whole context is there from the beginning.
 # - If a sentence's whole context is hidden, its heads give zeros, so the result is the bias of `out_proj`.

@@ -239,9 +239,8 @@ show(
 #
 # - A step **projects only its own tokens**.
 # - Each cache belongs to one text. The module keeps nothing from one call to the next.
-# - `W_query`, `W_key` and `W_value` (`d_in` to `d_out`) have **no bias**, `out_proj` (`d_out` to `d_out`) has one. They
-#   are `nn.Linear` layers, created in this order. `hd = d_out / num_heads`; if that is no whole number, building the
-#   module raises a `ValueError` (an `assert` is right too).
+# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`; instead of
+#   raising the `ValueError`, an `assert` is right, too.
 #
 # You may begin with a copy of your `MultiHeadAttention` (unit 4). `F.scaled_dot_product_attention` is allowed. Take
 # care with `is_causal=True`: if there are more keys than queries, its mask begins at the first key, as if nothing were
@@ -462,10 +461,8 @@ wrong(torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 4, 1, 1), 4).flatten()
 #
 # $$o_i = \operatorname{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{\text{hd}}}\right) V_{g(i)}$$
 #
-# - `W_query` (`d_in` to `d_out`), `W_key` and `W_value` (`d_in` to `num_kv_groups * hd`) have **no bias**, `out_proj`
-#   (`d_out` to `d_out`) has one. They are `nn.Linear` layers, created in this order. `hd = d_out / num_heads`.
-# - If `d_out` is not divisible by `num_heads`, or `num_heads` not by `num_kv_groups`, building the module raises a
-#   `ValueError` (an `assert` is right too).
+# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`; instead of
+#   raising the `ValueError`, an `assert` is right, too.
 # - Token $i$ sees the tokens up to $i$; there are at most `context_length`. There is no dropout.
 #
 # You may begin with a copy of the class above. `F.scaled_dot_product_attention(..., is_causal=True, enable_gqa=True)`

@@ -502,7 +502,7 @@ def operations_of_a_step() -> None:
     for (name, counts), style in zip(spent.items(), ("o--", "s-", "^:"), strict=True):
         axes.plot(lengths, counts, style, label=name)
     axes.set(xscale="log", yscale="log", xlabel="tokens", ylabel="operations")
-    axes.legend()
+    axes.legend(loc="lower right", fontsize=8)
     plt.show()
 
 
@@ -555,10 +555,8 @@ class LatentCache:
 # New token $i$ has position $n + i$ in the text, and sees the tokens up to itself. Without a cache, $n = 0$ and `x` is
 # the whole text. However a text is cut into steps, the results together are **those of one causal pass**.
 #
-# - `W_query` (`d_in` to `d_out`), `W_latent` (`d_in` to `latent_dim`), `W_up_key` and `W_up_value` (`latent_dim` to
-#   `d_out`) have **no bias**, `out_proj` (`d_out` to `d_out`) has one. They are `nn.Linear` layers, created in this
-#   order. `hd = d_out / num_heads`; if that is no whole number, building the module raises a `ValueError` (an `assert`
-#   is right too).
+# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`; instead of
+#   raising the `ValueError`, an `assert` is right, too.
 # - Head `i` owns the rows `i * hd` to `(i + 1) * hd - 1` of `W_query.weight`, `W_up_key.weight` and
 #   `W_up_value.weight`.
 # - You may make the keys, or absorb `W_up_key.weight` as in `absorbed_scores`. You may begin with a copy of your
