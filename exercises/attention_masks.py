@@ -419,9 +419,9 @@ draw(
 # The result is that of `queries @ keys.mT / math.sqrt(d) + alibi_bias(num_heads, T)`, masked, with softmax and values.
 # For your window, `causal` returns `(q_idx >= kv_idx) & (q_idx - kv_idx < window)`.
 #
-# We tried it with PyTorch 2.13 on a CPU. The code above runs without a C++ compiler, warns that it makes the whole
-# matrix of scores, and takes seconds for its imports. `torch.compile(flex_attention)` makes one kernel of it instead,
-# which can skip blocks that are hidden completely. That needs a compiler, so this notebook runs neither.
+# With PyTorch 2.13 this code runs on a CPU, and makes the whole matrix of scores. `torch.compile(flex_attention)`
+# makes one kernel of it instead, which can skip blocks that are hidden completely. That needs a compiler, so this
+# notebook runs neither.
 #
 # </details>
 

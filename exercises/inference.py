@@ -368,9 +368,8 @@ show(
 # | Llama-2-7B | 32 | 32 | 128 | 2 GiB = 2,147,483,648 bytes | [2023](https://arxiv.org/abs/2302.13971) |
 # | Llama-3-8B | 32 | 8 | 128 | 512 MiB = 536,870,912 bytes | [2024](https://arxiv.org/abs/2407.21783) |
 #
-# The source of 2023 is the paper on LLaMA, whose sizes Llama 2 keeps (its table 2).
-#
-# That is for one text: answering 40 people at once takes 40 such caches, next to the weights. Return an `int`.
+# (Llama 2 keeps the sizes of LLaMA, the source of 2023, table 2.) That is for one text: 40 texts at once take 40 such
+# caches. Return an `int`.
 #
 # **Guess first**: how many KiB does one token take in Llama-2-7B? (1 KiB is 1024 bytes.)
 
@@ -388,9 +387,8 @@ guess("one_token", ...)
 
 # %% [markdown]
 # The size of one cache grows with the text. Llama-2-7B was trained for 4096 tokens, Llama-3-8B for 8192; the rest of
-# each line is what longer texts would take. (Version 3.1 of Llama-3-8B has the same sizes, and reads 128k tokens.) The
-# weights of 8 billion parameters take 16 GB; the dashed line is what they leave. In Llama-3-8B that is enough for 119
-# texts of 4096 tokens:
+# each line is what longer texts would take. The weights of 8 billion parameters take 16 GB; the dashed line is what
+# they leave. In Llama-3-8B that is enough for 119 texts of 4096 tokens:
 
 # %% drawing=true
 try:
@@ -493,11 +491,9 @@ show({"six words": lambda: GroupedQueryAttention(3, 8, 6, 4, 2)(X[None])})
 # | grouped queries | Llama-3-8B | 8 groups for 32 heads | Grattafiori 2024 |
 # | grouped queries, and windows in half of the layers | gpt-oss | 8 groups for 64 heads; 128 tokens | OpenAI 2025 |
 # | one latent for all heads (unit 9) | DeepSeek-V3 | 576 elements a token and layer | DeepSeek-AI 2024 |
-# | the cache is cut into pages (unit 9) | vLLM | 16 tokens a page | Kwon 2023 |
 #
 # [Pope 2022](https://arxiv.org/abs/2211.05102), [Grattafiori 2024](https://arxiv.org/abs/2407.21783), [OpenAI
-# 2025](https://arxiv.org/abs/2508.10925), [DeepSeek-AI 2024](https://arxiv.org/abs/2412.19437), [Kwon
-# 2023](https://arxiv.org/abs/2309.06180).
+# 2025](https://arxiv.org/abs/2508.10925), [DeepSeek-AI 2024](https://arxiv.org/abs/2412.19437).
 #
 # A layer with linear attention (unit 7) needs no such cache: it keeps a state of fixed size.
 

@@ -4,9 +4,8 @@
 # Since 2017 the transformer block has changed in small steps. Most of them answer a question that training raised: why
 # do scores explode? Where does the weight go if no key fits? How do two documents share a sequence? In sections 1 to 6
 # you write answers of the years 2019 to 2025, which many models use. Sections 7 and 8 leave the block as it is: they
-# show how a server runs a trained model for many texts, and how it writes more than one token in a step. Two
-# other changes are left out: layers with linear attention between the others (unit 7), and layers in which each query
-# reads only keys that a small second attention selects (DeepSeek-V3.2-Exp).
+# show how a server runs a trained model for many texts, and how it writes more than one token in a step. Linear
+# attention, which some models have in most layers, is in unit 7.
 #
 # 1. **RMSNorm**, which divides each vector by its size;
 # 2. **scores that stay small**, by normalized queries and keys or by a soft cap, and attention in half precision;
@@ -920,8 +919,7 @@ show(train_all)
 # After 150 steps with this seed the document mask and SwiGLU have lowered the loss most: they make training *faster*.
 # Without the mask tokens attend to earlier documents, which count in other steps, and the block must learn to leave
 # them out. Train for 400 steps, and all five blocks come close to what chance allows. RMSNorm changes the loss little;
-# it is used because it is simpler than LayerNorm and does as well in large models. With other seeds the differences are
-# others: try some.
+# it is used because it is simpler than LayerNorm and does as well in large models.
 #
 # QK-norm leaves the loss as it is here. It bounds the scores: by $\sqrt{8} = 2.83$, the root of the heads' width,
 # times the largest product of a trained query weight and its key weight. Plain scores have no bound. In the first

@@ -2,7 +2,7 @@
 # # A tiny language model
 #
 # All of it together. A language model reads some tokens and says, for each position, which token comes next. In this
-# notebook you write its parts; their assembly and the training loop are given, for you to read and change:
+# notebook you write its parts; their assembly and the training are given:
 #
 # 1. **positions**, so that the model knows which token comes first;
 # 2. **the loss**, which says how surprised the model is by the token that really came;
