@@ -55,7 +55,8 @@ def tiled_attention(
     block_size. causal: hide later tokens, and skip tiles that are hidden completely.
     Makes no tensor with more elements than the queries, or than the scores of all
     queries with one block of keys, and never holds all tiles at once. Gradients flow
-    back to all three: modify nothing in place that autograd needs. Returns (..., T, hv).
+    back to all three: modify nothing in place that autograd needs.
+    Returns (..., T, hv).
     """
     num_tokens, head_dim = queries.shape[-2:]
     outputs = []
