@@ -234,10 +234,10 @@ show({"largest difference to PyTorch": difference_to_the_library})
 # %% [markdown]
 # ## 2. A window
 #
-# $T$ tokens have $T^2$ scores: a text ten times as long has a hundred times as many. A **window** limits how many of
-# them are seen. A mask only hides the others; a kernel can skip them (unit 7). In Mistral 7B v0.1 (Jiang et al., 2023,
-# figure 1) a token sees itself and the `window - 1` tokens before it. So does your mask: key $j$ is hidden from query
-# $i$ if it comes later, $j > i$, or is too far back, $i - j \ge$ `window`.
+# $T$ tokens have $T^2$ scores: a text ten times as long has a hundred times as many. A **window** limits them. Mistral
+# 7B (Jiang et al., 2023), which writes from left to right, lets a token see itself and the `window - 1` tokens before
+# it, and so does your mask: key $j$ is hidden from query $i$ if it comes later, $j > i$, or is too far back, $i - j
+# \ge$ `window`. (A mask alone saves nothing: fast code skips the scores that it hides.)
 #
 # **Guess first**: six tokens and a window of 3. How many of the 36 elements of the mask are *seen*?
 
@@ -386,9 +386,9 @@ draw(
 )
 
 # %% [markdown]
-# The bias makes far tokens count little, so a text longer than those of training changes little. In the paper a model
-# with 1.3 billion parameters, trained on 1024 tokens, is as good on 2048 as a model with sinusoidal positions (unit 8)
-# that was trained on 2048.
+# ALiBi's bias makes far tokens count little, so texts longer than those of the training change little. In the paper a
+# model with 1.3 billion parameters, trained on 1024 tokens, is as good on 2048 as a model with sinusoidal positions
+# (unit 8) that was trained on 2048.
 
 # %% [markdown]
 # <details><summary>FlexAttention takes masks and biases as functions</summary>

@@ -298,11 +298,9 @@ draw(
 # | operations per byte, if $T$ is large | $\text{hd} / 2$ | $B$ |
 #
 # So tiling saves traffic if $B > \text{hd} / 2$. For $T = 4096$, hd = 64 and $B = 128$ the usual way moves 136 MB, 32
-# operations per byte, and the tiled one 35 MB, 124 operations per byte. An A100 (40 GB) computes 312 trillion
+# operations per byte, and the tiled one 35 MB, 124 operations per byte. An A100 with 40 GB computes 312 trillion
 # operations a second and reads 1.5 trillion bytes: 208 operations for each byte. Code with fewer operations per byte
-# waits for memory. So by this count both wait, the tiled way a quarter as long; with $B = 256$ it does not wait. In
-# fact it waits less: the keys and values of a head take 1 MB here, and fit into a cache between HBM and SRAM, from
-# which blocks read them again.
+# waits for memory. So by this count both wait, the tiled way a quarter as long; with $B = 256$ it does not wait.
 
 
 # %% drawing=true
@@ -605,7 +603,7 @@ plt.show()
 # |---|---|---|---|
 # | tiled attention in one kernel | GPT-2 medium's, 1024 tokens, A100 | HBM 40.3 to 4.4 GB | Dao 2022, figure 2 |
 # | the same, forward and backward | GPT-2 medium's, 1024 tokens, A100 | 41.7 to 7.3 ms | Dao 2022, figure 2 |
-# | memories of a GPU | A100, 40 GB | HBM 1.5 TB/s; SRAM 19 TB/s, 108 times 192 KB | Dao 2022, section 2.1 |
+# | memories of a GPU | A100 with 40 GB | HBM 1.5 TB/s; SRAM 19 TB/s, 108 times 192 KB | Dao 2022, section 2.1 |
 # | operations in half precision | A100 | 312 trillion a second | Dao 2023 |
 # | the same, and HBM | H100 SXM | 989 trillion a second; 3.35 TB/s: 295 operations a byte | Shah 2024 |
 # | linear attention with gates | Kimi Linear | 3 of 4 layers; every fourth has softmax | Kimi 2025 |
@@ -614,7 +612,9 @@ plt.show()
 # [FlashAttention-2](https://arxiv.org/abs/2307.08691). Shah 2024:
 # [FlashAttention-3](https://arxiv.org/abs/2407.08608). Kimi 2025: [Kimi Linear](https://arxiv.org/abs/2510.26692).
 #
-# On a GPU, and in half precision, `F.scaled_dot_product_attention` can call FlashAttention, forward and backward.
+# On a GPU, and in half precision, `F.scaled_dot_product_attention` can call FlashAttention, forward and backward. It
+# waits less for memory than section 3 counts: there the keys and values of a head take 1 MB, and fit into a cache
+# between HBM and SRAM, from which blocks read them again.
 
 # %% [markdown]
 # ## How far you are

@@ -180,8 +180,8 @@ except NotImplementedError:
 # the keys and values of one token. The `...` stand for any dimensions, mostly `(b, h)`, which are the same in each
 # call.
 #
-# **Guess first**: a text of 100 tokens is read token by token without a cache, and every step projects all tokens so
-# far. How many tokens does `W_key` project in total?
+# **Guess first**: a model reads a text of 100 tokens token by token without a cache, and every step projects all tokens
+# so far. How many tokens does `W_key` project in total?
 
 # %%
 guess("projected_without_a_cache", ...)
@@ -369,7 +369,8 @@ show(
 # | Llama-3-8B | 32 | 8 | 128 | 512 MiB = 536,870,912 bytes | [2024](https://arxiv.org/abs/2407.21783) |
 #
 # (Llama 2 keeps the sizes of LLaMA, the source of 2023, table 2.) That is for one text: 40 texts at once take 40 such
-# caches. Return an `int`.
+# caches. The weights of 8 billion parameters take 16 GB. On a GPU with 80 GB they leave room for 119 such caches of
+# Llama-3-8B. Return an `int`.
 #
 # **Guess first**: how many KiB does one token take in Llama-2-7B? (1 KiB is 1024 bytes.)
 
@@ -387,8 +388,7 @@ guess("one_token", ...)
 
 # %% [markdown]
 # The size of one cache grows with the text. Llama-2-7B was trained for 4096 tokens, Llama-3-8B for 8192; the rest of
-# each line is what longer texts would take. The weights of 8 billion parameters take 16 GB; the dashed line is what
-# they leave. In Llama-3-8B that is enough for 119 texts of 4096 tokens:
+# each line is what longer texts would take:
 
 # %% drawing=true
 try:

@@ -120,11 +120,11 @@ wrong(torch.tensor([-1.0, 1.0, 2.0, -2.0]), torch.ones(4))
 # %% [markdown]
 # ## 2. Scores that stay small
 #
-# A score is a dot product, so it grows with the length of query and key, and training does not bound that. In large
-# models scores grew until each softmax gave all weight to one key ([Dehghani and others,
+# A score is a dot product, so it grows with the length of query and key. Nothing in training stops that. In
+# large models scores grew until each softmax gave all weight to one key ([Dehghani and others,
 # 2023](https://arxiv.org/abs/2302.05442)); then its gradient is nearly 0, and training fails. One answer is to
-# normalize queries and keys before the product (**QK-norm**). That paper used LayerNorm; later models use RMSNorm,
-# with weights of its own for queries and for keys:
+# normalize queries and keys before the product, each with weights of its own (**QK-norm**; there by LayerNorm, in most
+# models since by RMSNorm):
 #
 # $$s_{ij} = \frac{\operatorname{RMSNorm}(q_i) \cdot \operatorname{RMSNorm}(k_j)}{\sqrt{\text{hd}}}$$
 #
@@ -916,14 +916,14 @@ def train_all(steps: int = 150) -> None:
 show(train_all)
 
 # %% [markdown]
-# After 150 steps with this seed the document mask and SwiGLU have lowered the loss most: they make training *faster*.
+# After 150 steps with this seed, the document mask and SwiGLU have lowered the loss most: they make training *faster*.
 # Without the mask tokens attend to earlier documents, which count in other steps, and the block must learn to leave
 # them out. Train for 400 steps, and all five blocks come close to what chance allows. RMSNorm changes the loss little;
-# it is used because it is simpler than LayerNorm and does as well in large models.
+# it is used because it does about as well as LayerNorm and is simpler.
 #
-# QK-norm leaves the loss as it is here. It bounds the scores: by $\sqrt{8} = 2.83$, the root of the heads' width,
-# times the largest product of a trained query weight and its key weight. Plain scores have no bound. In the first
-# steps they grow to several times their size here, and in large models such growth ended trainings (section 2).
+# QK-norm leaves the loss as it is here. It bounds the scores: by $\sqrt{8} = 2.83$, the root of the heads' width, times
+# the largest product of a trained query weight and its key weight. Plain scores have no bound. In
+# the first steps they grow several times here, and in large models such growth ended trainings.
 #
 # The mask stores nothing for the backward pass. The three other functions do, because yours make a tensor in every
 # line, and autograd keeps most of these tensors. On a GPU libraries can join the lines into one kernel, which keeps
@@ -941,7 +941,7 @@ show(train_all)
 # | the first tokens are sinks | StreamingLLM | 4 tokens are kept | Xiao 2023 |
 # | a trained sink for each head | gpt-oss | one number a head | OpenAI 2025 |
 # | document masks | Llama 3 | no attention across documents | Grattafiori 2024 |
-# | latents in the cache | DeepSeek-V3 | 576 elements a token and layer | DeepSeek-AI 2024 |
+# | latents in the cache | DeepSeek-V3 | 576 elements a token and layer; 8 groups of width 128 take 2048 | DeepSeek-AI 2024 |
 # | each query reads only selected tokens | DeepSeek-V3.2-Exp | 2048 tokens | DeepSeek-AI 2025 |
 # | a cache in pages | vLLM | pages of 16 tokens | Kwon 2023 |
 # | drafted tokens, by a module of the model | DeepSeek-V3 | 1.8 times as fast | DeepSeek-AI 2024, 5.4.3 |

@@ -764,7 +764,7 @@ show(samples)
 # |---|---|---|---|
 # | blocks, $d$, heads | 2, 96, 4 (2 groups) | 12, 768, 12 | 36, 4096, 32 (8 groups, unit 6) |
 # | norm | LayerNorm | LayerNorm | RMSNorm, also of queries and keys (unit 9) |
-# | MLP | GELU, width $4d$ | GELU approximated by tanh, width $4d$ | SwiGLU (unit 9), width $3d$ |
+# | MLP | GELU, width $4d$ | GELU (approximated by tanh), width $4d$ | SwiGLU (unit 9), width $3d$ |
 # | positions | rotary, base 10,000 | learned, added | rotary (unit 5), base 1,000,000 |
 # | biases of linear layers | yes | yes | no |
 # | vocabulary | 81 letters | 50,257 pieces of words | 151,669 pieces of words |
