@@ -315,7 +315,7 @@ sizes = [16, 32, 64, 128, 256]
 figure, axes = plt.subplots(figsize=(5.5, 3), layout="constrained")
 axes.plot(sizes, [per_byte(4096, 64, B) for B in sizes], "o-", label="tiled")
 axes.axhline(per_byte(4096, 64), color="C1", label="usual")
-axes.axhline(312 / 1.5, color="0.5", linestyle="--", label="no waiting above, on an A100")
+axes.axhline(312 / 1.5, color="0.5", linestyle="--", label="no waiting above (A100)")
 axes.set(xscale="log", yscale="log", xlabel="queries in a block", ylim=(10, 400))
 axes.set(title="operations per byte of HBM traffic (T = 4096, hd = 64)")
 axes.set_xticks(sizes, sizes)

@@ -120,7 +120,7 @@ wrong(torch.tensor([-1.0, 1.0, 2.0, -2.0]), torch.ones(4))
 # %% [markdown]
 # ## 2. Scores that stay small
 #
-# A score is a dot product, so it grows with the length of query and key. Nothing in training stops that. In
+# A score is a dot product, so it grows with the length of query and key. Training does not bound that. In
 # large models scores grew until each softmax gave all weight to one key ([Dehghani and others,
 # 2023](https://arxiv.org/abs/2302.05442)); then its gradient is nearly 0, and training fails. One answer is to
 # normalize queries and keys before the product, each with weights of its own (**QK-norm**; there by LayerNorm, in most
@@ -941,7 +941,7 @@ show(train_all)
 # | the first tokens are sinks | StreamingLLM | 4 tokens are kept | Xiao 2023 |
 # | a trained sink for each head | gpt-oss | one number a head | OpenAI 2025 |
 # | document masks | Llama 3 | no attention across documents | Grattafiori 2024 |
-# | latents in the cache | DeepSeek-V3 | 576 elements a token and layer; 8 groups of width 128 take 2048 | DeepSeek-AI 2024 |
+# | latents in the cache | DeepSeek-V3 | 576 elements a token and layer (8 groups of width 128: 2048) | DeepSeek-AI 2024 |
 # | each query reads only selected tokens | DeepSeek-V3.2-Exp | 2048 tokens | DeepSeek-AI 2025 |
 # | a cache in pages | vLLM | pages of 16 tokens | Kwon 2023 |
 # | drafted tokens, by a module of the model | DeepSeek-V3 | 1.8 times as fast | DeepSeek-AI 2024, 5.4.3 |
