@@ -941,7 +941,7 @@ show(train_all)
 # | the first tokens are sinks | StreamingLLM | 4 tokens are kept | Xiao 2023 |
 # | a trained sink for each head | gpt-oss | one number a head | OpenAI 2025 |
 # | document masks | Llama 3 | no attention across documents | Grattafiori 2024 |
-# | latents in the cache | DeepSeek-V3 | 576 elements a token and layer (8 groups of width 128: 2048) | DeepSeek-AI 2024 |
+# | latents in the cache | DeepSeek-V3 | 576 elements a token, layer (8 groups of 128: 2048) | DeepSeek-AI 2024 |
 # | each query reads only selected tokens | DeepSeek-V3.2-Exp | 2048 tokens | DeepSeek-AI 2025 |
 # | a cache in pages | vLLM | pages of 16 tokens | Kwon 2023 |
 # | drafted tokens, by a module of the model | DeepSeek-V3 | 1.8 times as fast | DeepSeek-AI 2024, 5.4.3 |
