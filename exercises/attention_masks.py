@@ -248,8 +248,9 @@ guess("window_places", ...)
 
 # %% [markdown]
 # In a second layer a token reads tokens of its window that have already read *their* windows in the first: the reach
-# grows with the depth. On the left what a window of 3 lets a token see, on the right what reaches it through two
-# layers.
+# grows with the depth. Other models have a window in some layers only: gpt-oss ([OpenAI,
+# 2025](https://arxiv.org/abs/2508.10925)) one of 128 tokens in every second layer. On the left what a window of 3 lets
+# a token see, on the right what reaches it through two layers.
 #
 # **Guess first**: through two layers with a window of 3, how many tokens back can a token reach?
 
@@ -418,9 +419,9 @@ draw(
 # The result is that of `queries @ keys.mT / math.sqrt(d) + alibi_bias(num_heads, T)`, masked, with softmax and values.
 # For your window, `causal` returns `(q_idx >= kv_idx) & (q_idx - kv_idx < window)`.
 #
-# We tried it with PyTorch 2.13 on a CPU. The code above runs without a C++ compiler, warns that it makes the whole
-# matrix of scores, and takes seconds for its imports. `torch.compile(flex_attention)` makes one kernel of it instead,
-# which can skip blocks that are hidden completely. That needs a compiler, so this notebook runs neither.
+# With PyTorch 2.13 this code runs on a CPU, and makes the whole matrix of scores. `torch.compile(flex_attention)`
+# makes one kernel of it instead, which can skip blocks that are hidden completely. That needs a compiler, so this
+# notebook runs neither.
 #
 # </details>
 
@@ -527,7 +528,8 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1]))
 
 # %% [markdown]
 # Both ways of pairing are in use: neighbours, and element $m$ with element $m + d/2$ (*half rotation*). Either is fine,
-# if training and use agree.
+# if training and use agree. Beyond a full turn the angles of a pair repeat, so a larger base leaves room for longer
+# texts.
 #
 # **In real models**
 #
@@ -560,10 +562,8 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1]))
 # | context vectors of the heads, merged | `(b, T, d_out)` |
 # | the layer `out_proj` | `(b, T, d_out)` |
 #
-# - `W_query` (`d_query` to `d_out`), `W_key` and `W_value` (`d_context` to `d_out`) have **no bias**, `out_proj`
-#   (`d_out` to `d_out`) has one. They are `nn.Linear` layers, created in this order.
-# - `hd = d_out / num_heads`. If that is no whole number, building the module raises a `ValueError` (an `assert` is
-#   right too).
+# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`; instead of
+#   raising the `ValueError`, an `assert` is right, too.
 # - `context_mask` is a bool tensor of shape `(b, T_context)`, as `padding_mask` makes it, `True` if a position is
 #   hidden; or `None`, which hides nothing. There is no causal mask: the whole context is there from the beginning.
 # - If a sentence's whole context is hidden, its heads give zeros, so the result is the bias of `out_proj`.

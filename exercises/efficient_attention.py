@@ -230,7 +230,8 @@ show(
 #
 # $$\operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{\text{hd}}}\right) V$$
 #
-# but no tensor is $T \times T$. A loop over the blocks of keys only, with all queries at once, is right too.
+# but no tensor is $T \times T$, and not all tiles are held at once. A loop over the blocks of keys only, with all
+# queries at once, is right too.
 #
 # With `causal=True` later tokens are hidden, as in unit 3: token $i$ sees the keys up to $i$. A tile that is hidden
 # **completely** is not computed at all, and every other tile is computed once. That saves nearly half of the
@@ -314,7 +315,7 @@ sizes = [16, 32, 64, 128, 256]
 figure, axes = plt.subplots(figsize=(5.5, 3), layout="constrained")
 axes.plot(sizes, [per_byte(4096, 64, B) for B in sizes], "o-", label="tiled")
 axes.axhline(per_byte(4096, 64), color="C1", label="usual")
-axes.axhline(312 / 1.5, color="0.5", linestyle="--", label="no waiting above, on an A100")
+axes.axhline(312 / 1.5, color="0.5", linestyle="--", label="no waiting above (A100)")
 axes.set(xscale="log", yscale="log", xlabel="queries in a block", ylim=(10, 400))
 axes.set(title="operations per byte of HBM traffic (T = 4096, hd = 64)")
 axes.set_xticks(sizes, sizes)
@@ -525,7 +526,8 @@ guess("left_first", ...)
 #
 # Its weights, seen by the trick with the identity matrix, next to those of the usual attention; queries are three times
 # the words. They are flatter: $f(q) \cdot f(k)$ grows linearly, $e^{q \cdot k}$ exponentially. So linear attention can
-# hardly put all its weight on a single word.
+# hardly put all its weight on a single word. Nor can the state of the causal form forget: each token stays in both
+# sums. Models with linear attention have other forms of it, in which a gate lets the state fade.
 
 # %%
 draw(
@@ -603,14 +605,16 @@ plt.show()
 # | the same, forward and backward | GPT-2 medium's, 1024 tokens, A100 | 41.7 to 7.3 ms | Dao 2022, figure 2 |
 # | memories of a GPU | A100 with 40 GB | HBM 1.5 TB/s; SRAM 19 TB/s, 108 times 192 KB | Dao 2022, section 2.1 |
 # | operations in half precision | A100 | 312 trillion a second | Dao 2023 |
-# | a long text on several GPUs | ring attention | | Liu 2023 |
-# | linear attention | MiniMax-01 | 7 of 8 layers; every eighth has softmax | MiniMax 2025 |
+# | the same, and HBM | H100 SXM | 989 trillion a second; 3.35 TB/s: 295 operations a byte | Shah 2024 |
+# | linear attention with gates | Kimi Linear | 3 of 4 layers; every fourth has softmax | Kimi 2025 |
 #
 # Dao 2022: [FlashAttention](https://arxiv.org/abs/2205.14135). Dao 2023:
-# [FlashAttention-2](https://arxiv.org/abs/2307.08691). Liu 2023: [ring attention](https://arxiv.org/abs/2310.01889).
-# MiniMax 2025: [MiniMax-01](https://arxiv.org/abs/2501.08313).
+# [FlashAttention-2](https://arxiv.org/abs/2307.08691). Shah 2024:
+# [FlashAttention-3](https://arxiv.org/abs/2407.08608). Kimi 2025: [Kimi Linear](https://arxiv.org/abs/2510.26692).
 #
-# On a GPU, and in half precision, `F.scaled_dot_product_attention` can call FlashAttention, forward and backward.
+# On a GPU, and in half precision, `F.scaled_dot_product_attention` can call FlashAttention, forward and backward. It
+# waits less for memory than section 3 counts: there the keys and values of a head take 1 MB, and fit into a cache
+# between HBM and SRAM, from which blocks read them again.
 
 # %% [markdown]
 # ## How far you are

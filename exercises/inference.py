@@ -73,8 +73,8 @@ print("keys of six words:", X @ to_keys, sep="\n")
 # | `torch.cat([a, b], dim=-2)` | rows below each other | `(b, h, 5, hd)` and `(b, h, 1, hd)` to `(b, h, 6, hd)` |
 # | `x.unflatten(-1, (h, hd))` | splits the last dimension | `(b, T, h * hd)` to `(b, T, h, hd)` |
 # | `x.flatten(2)` | the inverse | `(b, T, h, hd)` to `(b, T, h * hd)` |
-# | `x.repeat_interleave(2, dim=1)` | each entry twice: `0 0 1 1` | `(b, 2, T, hd)` to `(b, 4, T, hd)` |
-# | `x.repeat(1, 2, 1, 1)` | the whole twice: `0 1 0 1` | the same |
+# | `x.repeat_interleave(2, dim=1)` | each entry twice; in which order? | `(b, 2, T, hd)` to `(b, 4, T, hd)` |
+# | `x.repeat(1, 2, 1, 1)` | the same in another order; try both | the same |
 # | `mask.triu(diagonal=1 + n)` | `True` from `n + 1` positions right of the diagonal on | `(T, n + T)` |
 
 # %% [markdown]
@@ -239,9 +239,8 @@ show(
 #
 # - A step **projects only its own tokens**.
 # - Each cache belongs to one text. The module keeps nothing from one call to the next.
-# - `W_query`, `W_key` and `W_value` (`d_in` to `d_out`) have **no bias**, `out_proj` (`d_out` to `d_out`) has one. They
-#   are `nn.Linear` layers, created in this order. `hd = d_out / num_heads`; if that is no whole number, building the
-#   module raises a `ValueError` (an `assert` is right too).
+# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`; instead of
+#   raising the `ValueError`, an `assert` is right, too.
 #
 # You may begin with a copy of your `MultiHeadAttention` (unit 4). `F.scaled_dot_product_attention` is allowed. Take
 # care with `is_causal=True`: if there are more keys than queries, its mask begins at the first key, as if nothing were
@@ -288,8 +287,8 @@ show(
 )
 
 # %% [markdown]
-# The cache saves operations. This is how many each step takes while 64 tokens are written; the gap between the two
-# lines is repeated work:
+# The cache saves operations. This is how many each step takes while 64 tokens are read one by one; the gap between the
+# two lines is repeated work:
 
 # %% drawing=true
 try:
@@ -315,6 +314,11 @@ except NotImplementedError:
     print("A picture comes here once KVCache and CachedMultiHeadAttention are written.")
 
 # %% [markdown]
+# **Waiting.** With a cache a step has few operations, but it reads all weights from memory: 16 GB for a model of 8
+# billion parameters in 16 bits. An A100 of 80 GB reads 2 trillion bytes a second, so that takes 8 ms. The 16 billion
+# operations for one token take 0.05 ms at 312 trillion a second. So servers decode many texts in one step, which reads
+# the weights only once. But it reads the cache of each text, so small caches make steps faster, too (sections 4 and 5).
+#
 # **Positions.** Attention itself does not know that its query is token 500. Rotary embeddings (unit 5) rotate queries
 # and keys by their position, so positions must continue: with $n$ tokens in the cache, the new ones have positions $n$,
 # $n + 1$, and so on. Keys usually go into the cache **after** rotation: rotated once, they are right for every later
@@ -361,10 +365,12 @@ show(
 #
 # | model | layers | heads with keys and values | hd | 4096 tokens in float16 | source |
 # |---|---|---|---|---|---|
-# | Llama-2-7B | 32 | 32 | 128 | 2 GiB = 2,147,483,648 bytes | [2023](https://arxiv.org/abs/2307.09288) |
+# | Llama-2-7B | 32 | 32 | 128 | 2 GiB = 2,147,483,648 bytes | [2023](https://arxiv.org/abs/2302.13971) |
 # | Llama-3-8B | 32 | 8 | 128 | 512 MiB = 536,870,912 bytes | [2024](https://arxiv.org/abs/2407.21783) |
 #
-# That is for one text: answering 40 people at once takes 40 such caches. Return an `int`.
+# (Llama 2 keeps the sizes of LLaMA, the source of 2023, table 2.) That is for one text: 40 texts at once take 40 such
+# caches. The weights of 8 billion parameters take 16 GB. On a GPU with 80 GB they leave room for 119 such caches of
+# Llama-3-8B. Return an `int`.
 #
 # **Guess first**: how many KiB does one token take in Llama-2-7B? (1 KiB is 1024 bytes.)
 
@@ -391,7 +397,8 @@ try:
     for name, kv_heads in {"Llama-2-7B": 32, "Llama-3-8B": 8}.items():
         sizes = [kv_cache_bytes(32, kv_heads, 128, T, 2) / 2**30 for T in lengths]
         axes.plot(lengths, sizes, "o-", label=name)
-    axes.axhline(80e9 / 2**30, color="0.6", linestyle="--", label="a GPU with 80 GB")
+    free = (80e9 - 16e9) / 2**30
+    axes.axhline(free, color="0.6", linestyle="--", label="80 GB, less 16 of weights")
     axes.set(xscale="log", yscale="log", xlabel="tokens", ylabel="GiB")
     axes.set(title="size of one cache in float16")
     axes.set_xticks(lengths, [f"{T // 1024}k" for T in lengths])
@@ -453,10 +460,8 @@ wrong(torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 4, 1, 1), 4).flatten()
 #
 # $$o_i = \operatorname{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{\text{hd}}}\right) V_{g(i)}$$
 #
-# - `W_query` (`d_in` to `d_out`), `W_key` and `W_value` (`d_in` to `num_kv_groups * hd`) have **no bias**, `out_proj`
-#   (`d_out` to `d_out`) has one. They are `nn.Linear` layers, created in this order. `hd = d_out / num_heads`.
-# - If `d_out` is not divisible by `num_heads`, or `num_heads` not by `num_kv_groups`, building the module raises a
-#   `ValueError` (an `assert` is right too).
+# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`; instead of
+#   raising the `ValueError`, an `assert` is right, too.
 # - Token $i$ sees the tokens up to $i$; there are at most `context_length`. There is no dropout.
 #
 # You may begin with a copy of the class above. `F.scaled_dot_product_attention(..., is_causal=True, enable_gqa=True)`
@@ -480,15 +485,15 @@ show({"six words": lambda: GroupedQueryAttention(3, 8, 6, 4, 2)(X[None])})
 # %% [markdown]
 # **In real models**
 #
-# | what | model | figure | source |
+# | what | where | figure | source |
 # |---|---|---|---|
-# | one key and one value for all heads | PaLM 540B | one group for 48 heads | Pope 2022 |
-# | the cache is cut into pages | vLLM | 16 tokens a page | Kwon 2023 |
-# | elements of fewer bits | KIVI | 2 bits | Liu 2024 |
+# | a single group, multi-query | PaLM 540B | one group for 48 heads | Pope 2022 |
 # | grouped queries | Llama-3-8B | 8 groups for 32 heads | Grattafiori 2024 |
+# | grouped queries, and windows in half of the layers | gpt-oss | 8 groups for 64 heads; 128 tokens | OpenAI 2025 |
+# | one latent for all heads (unit 9) | DeepSeek-V3 | 576 elements a token and layer | DeepSeek-AI 2024 |
 #
-# [Pope 2022](https://arxiv.org/abs/2211.05102), [Kwon 2023](https://arxiv.org/abs/2309.06180), [Liu
-# 2024](https://arxiv.org/abs/2402.02750), [Grattafiori 2024](https://arxiv.org/abs/2407.21783).
+# [Pope 2022](https://arxiv.org/abs/2211.05102), [Grattafiori 2024](https://arxiv.org/abs/2407.21783), [OpenAI
+# 2025](https://arxiv.org/abs/2508.10925), [DeepSeek-AI 2024](https://arxiv.org/abs/2412.19437).
 #
 # A layer with linear attention (unit 7) needs no such cache: it keeps a state of fixed size.
 

@@ -2,7 +2,7 @@
 # # A tiny language model
 #
 # All of it together. A language model reads some tokens and says, for each position, which token comes next. In this
-# notebook you write its parts:
+# notebook you write its parts; their assembly and the training are given:
 #
 # 1. **positions**, so that the model knows which token comes first;
 # 2. **the loss**, which says how surprised the model is by the token that really came;
@@ -246,8 +246,8 @@ show({"six words": lambda: TransformerBlock(6, 2, 6)(torch.cat([X, X], dim=-1)[N
 # | `W_value` | `(num_words + num_places, num_words)` | the one-hot vector of the token's word |
 #
 # The rest is causal attention: $\operatorname{softmax}(Q K^\top / \sqrt{d_k})\, V$, later tokens hidden. The larger
-# $d_k$ is, the larger $Q K^\top$ must be for the same weights. `head` names the tokens that get a token's attention.
-# The weights must be right to within 0.01:
+# $d_k$ is, the larger $Q K^\top$ must be for the same weights. `head` says which tokens each token attends to. The
+# weights must be right to within 0.01:
 #
 # | `head` | what gets the weight |
 # |---|---|
@@ -632,10 +632,12 @@ show(perplexities)
 
 # %% [markdown]
 # On the validation text the model is as unsure as among four equally likely letters, the bigram model as among twelve.
-# The model's losses on both texts are close, so it memorised little.
+# On the training text its perplexity is about 15 % lower, so it memorised something. Both texts come from the same
+# modules; a text of other modules would be harder.
 #
 # **Writing with a cache.** Your `generate` reads the whole text again for each letter. With a cache the first step
-# reads the prompt, and each later step one letter. Greedily, both ways write the same:
+# reads the prompt, and each later step one letter. Greedily, both ways write the same, up to the 128 letters of the
+# context. Then `generate` drops the oldest letters, but a cache still has them: there the two ways part.
 
 
 # %% training="write_with_cache"
@@ -761,18 +763,19 @@ show(samples)
 #
 # **In real models** the parts are the same, but many models since Llama (2023) use other kinds of them:
 #
-# | | this notebook | GPT-2 small, 2019 | Llama-3-8B, 2024 |
+# | | this notebook | GPT-2 small, 2019 | Qwen3-8B, 2025 |
 # |---|---|---|---|
-# | blocks, $d$, heads | 2, 96, 4 (2 groups) | 12, 768, 12 | 32, 4096, 32 (8 groups, unit 6) |
-# | norm | LayerNorm | LayerNorm | RMSNorm (unit 9) |
-# | MLP | GELU, width $4d$ | GELU (approximated by tanh), width $4d$ | SwiGLU (unit 9), width $3.5d$ |
-# | positions | rotary, base 10,000 | learned, added | rotary (unit 5), base 500,000 |
+# | blocks, $d$, heads | 2, 96, 4 (2 groups) | 12, 768, 12 | 36, 4096, 32 (8 groups, unit 6) |
+# | norm | LayerNorm | LayerNorm | RMSNorm, also of queries and keys (unit 9) |
+# | MLP | GELU, width $4d$ | GELU (approximated by tanh), width $4d$ | SwiGLU (unit 9), width $3d$ |
+# | positions | rotary, base 10,000 | learned, added | rotary (unit 5), base 1,000,000 |
 # | biases of linear layers | yes | yes | no |
-# | vocabulary | 81 letters | 50,257 pieces of words | 128,256 pieces of words |
-# | longest text | 128 | 1024 | 8192 |
+# | vocabulary | 81 letters | 50,257 pieces of words | 151,669 pieces of words |
+# | longest text in training | 128 | 1024 | 32,768 |
 #
-# Sources: [Radford and others, 2019](https://openai.com/index/better-language-models/); [Touvron and others,
-# 2023](https://arxiv.org/abs/2302.13971); [Grattafiori and others, 2024](https://arxiv.org/abs/2407.21783).
+# Sources: Radford and others, 2019, and the published code of GPT-2; [Touvron and others,
+# 2023](https://arxiv.org/abs/2302.13971); [Yang and others, 2025](https://arxiv.org/abs/2505.09388), and the published
+# configuration of Qwen3-8B ($d$ and the width of the MLP).
 
 # %% [markdown] written="why_train_at_once" points=3
 # **In your own words** (a few sentences, read by a person): training reads all positions of a text at once, in one

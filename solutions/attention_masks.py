@@ -109,7 +109,8 @@ def permuted_outputs(
 ) -> torch.Tensor:
     """Shuffle a sequence, apply attention to it, and put the outputs back in order.
 
-    attention: turns (b, T, d_in) into (b, T, d_out), x: (b, T, d_in),
+    attention: turns (b, T, d_in) into (b, T, d_out); call it once, with the batch.
+    x: (b, T, d_in).
     order: (T,) int64, a permutation of 0 to T - 1; token order[i] comes i-th.
     Returns (b, T, d_out): each token's output, at the token's position in x.
     For example x (2, 6, 3), order (6,) -> (2, 6, 4) with an attention of d_out = 4.

@@ -54,8 +54,9 @@ def tiled_attention(
     queries, keys: (..., T, hd), values: (..., T, hv). T need not be a multiple of
     block_size. causal: hide later tokens, and skip tiles that are hidden completely.
     Makes no tensor with more elements than the queries, or than the scores of all
-    queries with one block of keys. Gradients flow back to all three: modify nothing
-    in place that autograd needs. Returns (..., T, hv).
+    queries with one block of keys, and never holds all tiles at once. Gradients flow
+    back to all three: modify nothing in place that autograd needs.
+    Returns (..., T, hv).
     """
     num_tokens, head_dim = queries.shape[-2:]
     outputs = []
