@@ -1,1 +1,1 @@
-"""Unit 9: the hidden tests of attention in models of today."""
+"""Unit 9: the hidden tests of attention since 2019."""
