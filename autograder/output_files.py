@@ -55,7 +55,7 @@ def check(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = Fal
     if not folder.is_dir():
         raise NotWritable(f"{path} cannot be written: there is no folder {folder}.")
     if not _is_changeable(path if kind else None, folder):
-        raise NotWritable(f"{path} cannot be written: you may not change this file or its folder.")
+        raise NotWritable(f"{path} cannot be written: you have no permission to change this file or its folder.")
 
 
 def file_name(text: str) -> str:

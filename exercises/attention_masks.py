@@ -456,7 +456,7 @@ guess("second_pair", ...)
 #
 # - Positions may be in any order. Another `base` is tested, too.
 # - Compute the angles in `float32`, or in `float64` if `x` is `float64`: results in `float64` must be exact, even at
-#   position 4000. (Never compute angles in half precision, which is not tested here: `bfloat16` rounds 4001 to 4000.)
+#   position 4000. (Half precision is not tested here, but too coarse for angles: `bfloat16` rounds 4001 to 4000.)
 #
 # </details>
 
@@ -562,8 +562,8 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1]))
 # | context vectors of the heads, merged | `(b, T, d_out)` |
 # | the layer `out_proj` | `(b, T, d_out)` |
 #
-# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`; instead of
-#   raising the `ValueError`, an `assert` is right, too.
+# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`. An `assert` is
+#   accepted in place of the `ValueError`.
 # - `context_mask` is a bool tensor of shape `(b, T_context)`, as `padding_mask` makes it, `True` if a position is
 #   hidden; or `None`, which hides nothing. There is no causal mask: the whole context is there from the beginning.
 # - If a sentence's whole context is hidden, its heads give zeros, so the result is the bias of `out_proj`.
@@ -769,8 +769,8 @@ show(trained)
 # ## How far you are
 #
 # Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
-# `explain("CrossAttention")`. It asks what shape a line makes, where an input is used first, or what an edit would
-# change. It is not graded.
+# `explain("CrossAttention")`. It asks for the shape of a line's result, where an input is used first, or what an edit
+# would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

@@ -441,8 +441,8 @@ show({"heads 0 and 1": lambda: MultiHeadAttentionWrapper(3, 2, 6, 0.0, 2)(X[None
 # ## How far you are
 #
 # Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
-# `explain("CausalAttention")`. It asks what shape a line makes, where an input is used first, or what an edit would
-# change. It is not graded.
+# `explain("CausalAttention")`. It asks for the shape of a line's result, where an input is used first, or what an edit
+# would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

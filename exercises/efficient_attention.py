@@ -620,8 +620,8 @@ plt.show()
 # ## How far you are
 #
 # Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
-# `explain("tiled_attention")`. It asks what shape a line makes, where an input is used first, or what an edit would
-# change. It is not graded.
+# `explain("tiled_attention")`. It asks for the shape of a line's result, where an input is used first, or what an edit
+# would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

@@ -239,8 +239,8 @@ show(
 #
 # - A step **projects only its own tokens**.
 # - Each cache belongs to one text. The module keeps nothing from one call to the next.
-# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`; instead of
-#   raising the `ValueError`, an `assert` is right, too.
+# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`. An `assert` is
+#   accepted in place of the `ValueError`.
 #
 # You may begin with a copy of your `MultiHeadAttention` (unit 4). `F.scaled_dot_product_attention` is allowed. Take
 # care with `is_causal=True`: if there are more keys than queries, its mask begins at the first key, as if nothing were
@@ -460,8 +460,8 @@ wrong(torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 4, 1, 1), 4).flatten()
 #
 # $$o_i = \operatorname{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{\text{hd}}}\right) V_{g(i)}$$
 #
-# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`; instead of
-#   raising the `ValueError`, an `assert` is right, too.
+# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`. An `assert` is
+#   accepted in place of the `ValueError`.
 # - Token $i$ sees the tokens up to $i$; there are at most `context_length`. There is no dropout.
 #
 # You may begin with a copy of the class above. `F.scaled_dot_product_attention(..., is_causal=True, enable_gqa=True)`
@@ -501,8 +501,8 @@ show({"six words": lambda: GroupedQueryAttention(3, 8, 6, 4, 2)(X[None])})
 # ## How far you are
 #
 # Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
-# `explain("GroupedQueryAttention")`. It asks what shape a line makes, where an input is used first, or what an edit
-# would change. It is not graded.
+# `explain("GroupedQueryAttention")`. It asks for the shape of a line's result, where an input is used first, or what an
+# edit would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

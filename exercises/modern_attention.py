@@ -387,7 +387,7 @@ guess("packed", ...)
 # %% [markdown]
 # <details><summary>What is tested</summary>
 #
-# - Documents that come back later in the sequence: `7 3 7` has two documents. Nobody packs like that; it tests that
+# - A document's number that comes back later: `7 3 7` has two documents, 7 and 3. Nobody packs like that; it tests that
 #   you compare numbers.
 # - Any whole numbers, negative and large ones included. The result is a bool tensor, True where hidden.
 #
@@ -410,7 +410,7 @@ draw({"1 is seen": lambda: ~document_mask(packed)[0]}, list("aaabbc"))
 # As in `nn.Linear`, weights have shape `(out, in)`: `W_gate` and `W_up` are `(f, d)`, `W_down` is `(d, f)`.
 #
 # **Guess first**: three matrices instead of two. Two matrices with `f = 4 d` have $8 d^2$
-# parameters. Which multiple of `d` must `f` be for three matrices to have as many? Say it with two decimals.
+# parameters. Which multiple of `d` must `f` be for three matrices to have as many? Give it to two decimals.
 
 # %%
 guess("gated_width", ...)
@@ -555,8 +555,8 @@ class LatentCache:
 # New token $i$ has position $n + i$ in the text, and sees the tokens up to itself. Without a cache, $n = 0$ and `x` is
 # the whole text. However a text is cut into steps, the results together are **those of one causal pass**.
 #
-# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`; instead of
-#   raising the `ValueError`, an `assert` is right, too.
+# - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`. An `assert` is
+#   accepted in place of the `ValueError`.
 # - Head `i` owns the rows `i * hd` to `(i + 1) * hd - 1` of `W_query.weight`, `W_up_key.weight` and
 #   `W_up_value.weight`.
 # - You may make the keys, or absorb `W_up_key.weight` as in `absorbed_scores`. You may begin with a copy of your
@@ -715,7 +715,7 @@ show(
 # $$u_i < \frac{p_i(x_i)}{q_i(x_i)}$$
 #
 # At the first refusal the rest of the draft is dropped, because it continues a text that is no longer there. One token
-# is drawn instead of the refused one, only from those to which the target gives more than the draft:
+# is drawn instead of the refused one, only from those that are more probable in the target than in the draft:
 #
 # $$\frac{\max(0,\, p_i - q_i)}{\sum_x \max(0,\, p_i(x) - q_i(x))}$$
 #
@@ -958,8 +958,8 @@ show(train_all)
 # ## How far you are
 #
 # Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
-# `explain("attention_with_sinks")`. It asks what shape a line makes, where an input is used first, or what an edit
-# would change. It is not graded.
+# `explain("attention_with_sinks")`. It asks for the shape of a line's result, where an input is used first, or what an
+# edit would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

@@ -204,7 +204,7 @@ guess("width_of_a_head", ...)
 # <details><summary>What is tested</summary>
 #
 # - Batch, tokens and heads of equal sizes or of size 1, where a mixed-up order does not change the shape.
-# - If `d` is not divisible by `num_heads`, a `ValueError`; an `assert` is right, too.
+# - If `d` is not divisible by `num_heads`, a `ValueError`; an `assert` is accepted, too.
 #
 # </details>
 
@@ -343,7 +343,7 @@ guess("twice_the_width", ...)
 # - With `qkv_bias=True`, the result uses the biases, and gradients reach them.
 # - In training, weights are dropped after the softmax, each independently, and different ones in each call. In
 #   evaluation, none are.
-# - If `d_out` is not divisible by `num_heads`, a `ValueError`; an `assert` is right, too.
+# - If `d_out` is not divisible by `num_heads`, a `ValueError`; an `assert` is accepted, too.
 # - After `.to(torch.float64)` the result has float64 precision, and the module, with its mask, works on another device.
 #
 # </details>
@@ -566,8 +566,8 @@ show(with_the_mask)
 
 # %% [markdown]
 # It begins with the Zen nearly word for word, then invents words. Trained twice as long, with `train(model, 600)`, it
-# makes fewer mistakes: 856 characters are few for 109,000 parameters. Large models are trained in the same way, on far
-# more text than they can store.
+# makes fewer mistakes: 109,000 parameters can learn 856 characters by heart. Large models are trained in the
+# same way, on far more text than they can store.
 #
 # Now the same **without the mask**: each block also reads the piece backwards. So each position sees the whole piece,
 # even the letter that it has to predict.
@@ -620,8 +620,8 @@ show(without_the_mask)
 # ## How far you are
 #
 # Do you know your own code? If there are questions about your lines, a check that passes ends with a call like
-# `explain("MultiHeadAttention")`. It asks what shape a line makes, where an input is used first, or what an edit would
-# change. It is not graded.
+# `explain("MultiHeadAttention")`. It asks for the shape of a line's result, where an input is used first, or what an
+# edit would change. It is not graded.
 #
 # Every check of this notebook in one table, with the points that the public examples would give:
 

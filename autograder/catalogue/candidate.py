@@ -77,7 +77,7 @@ class Edit:
 def edited(text: str, edits: Sequence[Edit]) -> str:
     """Return a text with all edits made. `{}` in an edit's new text stands for the old text.
 
-    Raises EditError, also if two edits overlap.
+    Raises EditError if an edit does not fit the text, or if two edits overlap.
     """
     changes = [(begin, end, edit) for edit in edits for begin, end in edit.places(text)]
     changes.sort(key=lambda change: change[:2])

@@ -276,7 +276,7 @@ class _Renamer(ast.NodeTransformer):
         """New names by old name: attributes, names of the whole code, and then of each function around."""
 
     def renamed(self, tree: ast.AST) -> str:
-        """Return a text of the code with its new names; the tree itself stays."""
+        """Return the source with the new names; the tree itself is not changed."""
         return ast.dump(self.visit(copy.deepcopy(tree)))
 
     def visit(self, node: ast.AST) -> Any:

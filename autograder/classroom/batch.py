@@ -38,7 +38,7 @@ class BatchGrading(AbstractContextManager[Any], Protocol):
     """Source of the reports on a class's submissions, for the one writer of a batch."""
 
     def start(self) -> Ready:
-        """Begin, and return the conditions under which submissions are graded. Raises GradingRefused."""
+        """Begin the batch, and return the conditions under which submissions are graded. Raises GradingRefused."""
         ...
 
     def graded(self) -> Iterator[GradedSubmission]:

@@ -95,7 +95,7 @@ def share(
     Raises NothingToRead, NoGrades, UnknownUnit and CourseProblem.
     """
     if len(set(readers)) < len(readers) or not all(map(can_be_id, readers)):
-        raise NothingToRead(f"Give different names of readers, separated by commas. A name has {RULE}.")
+        raise NothingToRead(f"Name each reader once, and separate the names by commas. A name has {RULE}.")
     unit = course.unit(unit_name, root)
     with _opened(root, unit) as (gradebook, answers):
         waiting = {
@@ -172,8 +172,8 @@ def _record(answer: Answer, given: Sequence[tuple[str, float, str]], outcome: Ou
         author = reading.reader if reading and reading.points == before else "a person in formgrader"
         if before not in (None, points) and author not in readers:
             outcome.not_recorded.append(
-                f"{answer}: {student} has {number(before or 0.0)} points from {author}, which stay; {said}. To change "
-                "them, use formgrader."
+                f"{answer}: {student} has {number(before or 0.0)} points from {author}, which are kept; {said}. To "
+                "change them, use formgrader."
             )
             return
     comment = "\n\n".join(filter(None, dict.fromkeys(one[2] for one in given)))

@@ -43,7 +43,7 @@ def import_(
     id_column: IdColumn = None,
     course_folder: Course = None,
 ) -> None:
-    """Copy the submissions in a zip file of Canvas's or Moodle's to where `autograder grade` looks for them."""
+    """Copy the submissions in a zip file from Canvas or Moodle to where `autograder grade` looks for them."""
     from ..course.submitted_files import ZipFile
     from ..gradebook.nbgrader_course import CourseProblem, course_directory, course_lock
     from ..gradebook.roster import class_list

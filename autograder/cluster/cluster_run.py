@@ -1,6 +1,6 @@
 """A class graded on a Dask cluster, each worker with one task at a time.
 
-So only validated workers get tasks, and the submissions at a worker that died are known: they are sent again, each by
+So the submissions at a worker that died are known: they are sent again, each by
 itself. A task may run twice, even at two workers. It changes nothing but its answer, and the coordinator takes one
 answer for each submission.
 """

@@ -118,7 +118,7 @@ class Connection:
             raise self._gone(error) from None
 
     def submit(self, worker: str, function: Callable[[bytes], bytes], message: Any, *, gpu: bool) -> Future:
-        """Let one worker, and no other, call a function with a message's JSON."""
+        """Let one worker, and no other, call a function. Its argument is the message as JSON."""
         data, resources = msgspec.json.encode(message), {"GPU": 1} if gpu else None
         return self._client.submit(
             function, data, pure=False, workers=[worker], allow_other_workers=False, resources=resources

@@ -97,7 +97,7 @@ _TOLERANCE = 1e-4
 def fingerprint(result: Any) -> torch.Tensor:
     """Return three numbers, (3,): a checksum of types, shapes and dtypes, and two sums of all elements.
 
-    Equal results have fingerprints that are equal but for rounding; different results rarely have. The checksum is
+    Equal results have fingerprints that are equal but for rounding; different results rarely do. The checksum is
     never 0.
     """
     return torch.tensor(_numbers(result), dtype=torch.float64)

@@ -344,8 +344,8 @@ class ProbeDevice(Operation[device_probe.Probed]):
 class TraceRun(Operation[run_trace.PackedRun]):
     """Trace a run of a function, or of a new instance: see `run_trace`.
 
-    built, parameters, through: see `run_trace.prepare_call`. numbers, replaced: numbers of tensors, and their
-    replacements.
+    built, parameters, through: see `run_trace.prepare_call`. numbers, replaced: indices of the tensors to replace,
+    and their replacements.
     """
 
     tag = "watch_run"

@@ -66,7 +66,7 @@ class Opaque:
 
     @property
     def name(self) -> str:
-        """The type's name without the module, so that a class of a notebook equals one of a file."""
+        """The type's name without the module, so that a class has one name whether a notebook or a file defines it."""
         return self.type_name.rpartition(".")[2]
 
     def __repr__(self) -> str:

@@ -200,7 +200,9 @@ def _unit(path: Path, changed: int) -> Unit:
         raise UnusableUnit(f"{path} cannot be read: {error}. Restore the file.") from None
     for number, cell in enumerate(cells, start=1):
         if cell.metadata and (fault := _metadata_fault(cell.metadata.nbgrader)):
-            raise UnusableUnit(f"{path}: nbgrader's metadata of cell {number} cannot be used: {fault}. Correct them.")
+            raise UnusableUnit(
+                f"{path}: nbgrader's metadata of cell {number} cannot be used: {fault}. Correct the metadata."
+            )
     named = [(meta.grade_id, meta, cell) for cell in cells if (meta := cell.nbgrader).grade_id]
     code = [(name, meta, cell.text) for name, meta, cell in named if cell.cell_type == "code"]
     plain = [cell for cell in cells if cell.cell_type == "code" and not cell.grade_id]

@@ -188,7 +188,7 @@ class Entry:
                 self._comments[about["grade_id"]].auto_comment = "No response." if unchanged else None
 
     def reweight(self) -> bool:
-        """Count the scores that people gave by the rules; return whether another rule counts than the last time."""
+        """Apply the class's changes of points to the scores that people gave; return whether these changes are new."""
         rules, text = self._cells.rules, records.counted(self._session, self.id)
         before, counted = _counted(text), dict[str, reweights.CountedScore]()
         for name in sorted({*before, *rules}):

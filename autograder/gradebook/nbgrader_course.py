@@ -289,7 +289,7 @@ _KEEP_ALIVE = "SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 15; S
 
 
 class AlreadyLocked(CourseProblem):
-    """Another process writes to the course."""
+    """Another process is writing to the course."""
 
 
 @contextmanager

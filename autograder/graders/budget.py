@@ -101,7 +101,10 @@ class Budget:
         self._deadlines.exercise += seconds
 
     def apart(self) -> "Budget":
-        """Return a budget for running the same code in another worker, with the same time. It may be restarted once."""
+        """Return a budget, with the same time, for running the same code in another worker.
+
+        That worker may be restarted once.
+        """
         budget = copy.copy(self)
         budget._restarts, budget._hasty_restarts = 1, -1
         return budget

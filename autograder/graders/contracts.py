@@ -211,7 +211,7 @@ def large_scores(self: Graders, given: Given, of: Sizes = (), **named: Any) -> N
 
 @contract(1)
 def gradients(self: Graders, given: Given, of: Sizes = (), **named: Any) -> None:
-    """All gradients are right for a random gradient of the result, which is 0 at infinite elements."""
+    """All gradients are right for a random gradient of the result. That gradient is 0 where the result is infinite."""
     own, right = self.pair(given.student, given.reference)
     args = self.draw(given.rng, *of, **named)
     results = right(*args)

@@ -2,8 +2,8 @@
 
 The hidden tests' own calls are made with other tensors: with more elements in one dimension, or with small whole
 numbers. Example: an answer computes the queries in blocks of 4 and leaves out the last block. With `c + 2` instead of
-`c + 1` the blocks overlap, which is right for up to 7 queries; no hidden test has more. With 9 more queries the edit
-fails.
+`c + 1` for the number of blocks, they overlap, which is right for up to 7 queries; no hidden test has more. With 9 more
+queries the edit fails.
 
 An input counts only if the solution and the alternative solutions agree on it. Otherwise the exercise does not say
 which result is right.

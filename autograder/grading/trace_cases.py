@@ -28,7 +28,7 @@ _TABLE = "telling_sizes"
 
 
 class Shape(tuple[int, ...]):
-    """A shape in the course's table, for a tensor of normally distributed elements."""
+    """A shape in the table of traced calls (`hidden/telling_sizes`), for a tensor of normally distributed elements."""
 
 
 class Weights(Shape):

@@ -59,8 +59,8 @@ class GradingStopped(UserError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The grading process ended while it graded this notebook. Please tell your instructor, who can read why in "
-            "what it printed."
+            "The grading process ended while it graded this notebook. Please tell your instructor, who finds the "
+            "reason in what it printed."
         )
 
 

@@ -102,7 +102,8 @@ class ForkServer:
     def computes_on(self, device: str) -> bool:
         """Return whether confined workers can compute gradients on the device.
 
-        Two workers try it, because the fork server prepares itself for further workers before it forks the second.
+        Two workers try it, one after the other: only the second is forked as all later ones are, after the fork server
+        has prepared itself.
         """
         return all(self._computes_on(device) for _ in range(2))
 

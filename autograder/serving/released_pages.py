@@ -1,7 +1,7 @@
 """Pages as students see them now: the feedback page, or before the due date as much of it as the instructor shows.
 
-Before the due date a page has nothing that a student's own code returned or raised while hidden tests called it. By
-then the code had the hidden inputs, and an error raised in one call can carry the inputs of another.
+Before the due date a page has nothing that a student's own code returned or raised while hidden tests called it. In
+these calls the code had the hidden inputs, and an error raised in one call can carry the inputs of another.
 """
 
 import re

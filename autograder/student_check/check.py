@@ -54,7 +54,7 @@ class StudentCheck:
     def example(self, exercise: str, number: int = 1, call: int = 1) -> Any:
         """Return the arguments of an example's call and the right result: `args, right = example("scaled_softmax", 2)`.
 
-        Examples count from 1, as the check shows them, and so do the calls of an example that makes several.
+        Examples are numbered from 1, as the check shows them, and so are the calls of an example that makes several.
         """
         names = sys._getframe(1).f_globals
         unit = _unit_of(exercise, *self._units(names), names)
@@ -249,9 +249,9 @@ _first_checked: dict[str, tuple[str, float]] = {}
 
 
 def stale_warning(names: dict[str, Any], exercise: str) -> str:
-    """Return a warning if the answer is not the text of its cell; empty if it is, or if that is unknown.
+    """Return a warning if the answer's cell was changed since it was run; empty if it was not, or if that is unknown.
 
-    names: the notebook's.
+    names: the notebook's global names.
     """
     checked = _cell_of(names.get(exercise))
     if not checked:

@@ -65,7 +65,7 @@ def explain_own_code(
         return "", [f"There are no questions about the lines of `{exercise}`."]
     if number is None:
         lines = [f"{at}. {one.text}" for at, one in enumerate(questions, start=1)]
-        lines.append(f'Answer by number, as in `explain("{exercise}", 1, ...)`. Nothing of it is graded.')
+        lines.append(f'Answer by number, as in `explain("{exercise}", 1, ...)`. None of this is graded.')
         return f"Your own lines, in the call {call}:", lines
     if number not in range(1, len(questions) + 1):
         return "", [f"The questions on `{exercise}` have the numbers 1 to {len(questions)}."]

@@ -142,7 +142,7 @@ def next_hint(hints: dict[str, list[str]], exercise: Any) -> tuple[str, list[str
     lines = [f"{number}. {one}" for number, one in enumerate(its[:seen], start=1)]
     if before == len(its):
         lines.append(
-            f'There are no more. Read the exercise\'s text again, see what `check("{exercise}")` says, '
+            f'There are no more hints. Read the exercise\'s text again, see what `check("{exercise}")` says, '
             "or ask: show what you have tried."
         )
     return f"{'Hint' if seen == 1 else 'Hints'} for `{exercise}`, {seen} of {len(its)}", lines

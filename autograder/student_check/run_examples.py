@@ -107,7 +107,7 @@ class Outcome:
 
     @property
     def is_explained(self) -> bool:
-        """True if common mistakes, or wrong answers that the code uses, explain all failed examples."""
+        """True if common mistakes, or the student's wrong answers that this code calls, explain all failed examples."""
         return bool(self.uses_wrong) or self.mistakes.explained == len(self.failed)
 
     @property

@@ -159,7 +159,7 @@ def test_hints_come_one_at_a_time_and_then_say_what_else_to_do():
     ]
     assert said[3] == said[4]
     assert said[3][1][:3] == said[2][1]
-    assert said[3][1][3].startswith("There are no more.")
+    assert said[3][1][3].startswith("There are no more hints.")
     assert 'check("hinted")' in said[3][1][3]
     assert predictions.next_hint(held, "hinted_later")[1] == ["1. a"]
     assert predictions.hint_overview(held)[1] == ["`hinted`: 3 of 3", "`hinted_later`: 1 of 3"]

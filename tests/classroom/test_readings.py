@@ -184,7 +184,7 @@ def test_nothing_is_replaced_silently(root):
     assert [score for score, _ in before.values()].count(None) >= 4  # only that of `second` is recorded
     read(root, fill(root, [first]))
     message = read(root, "other.csv", code=1)
-    assert f"points from {first['reader']}, which stay; cleo gives 2." in message
+    assert f"points from {first['reader']}, which are kept; cleo gives 2." in message
     assert points(root)[first["student"].partition(",")[0]][0] == 1
     read(root, fill(root, [{**first, "points": "3", "comment": "Right."}]))  # the reader's own correction
     assert points(root)[first["student"].partition(",")[0]] == (3, "Right.")
@@ -229,8 +229,8 @@ def test_points_for_an_answer_that_has_changed_are_not_recorded(root, recorded):
     [
         (["--readers", "anna"], "Give readers and a folder"),
         (["--hide-names"], "Give readers and a folder"),
-        (["--readers", "anna,anna", "--to", "new"], "Give different names of readers"),
-        (["--readers", "anna,", "--to", "new"], "Give different names of readers"),
+        (["--readers", "anna,anna", "--to", "new"], "Name each reader once"),
+        (["--readers", "anna,", "--to", "new"], "Name each reader once"),
         (["--readers", "anna", "--to", "-"], "Name a folder."),
         (["--readers", "anna", "--to", "roster.csv"], "is not an empty folder"),
         (["--readers", "anna", "--to", "new", "--section", "Mon"], "No student on the roster has a section"),

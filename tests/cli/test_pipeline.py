@@ -263,7 +263,7 @@ def test_exit_codes(score, status, percent, code):
         ("{}/a.xml", "{}/a.xml", "different files"),
         ("{}/homework.ipynb", None, "a file that this command reads"),
         ("{}/link", None, "a file that this command reads"),
-        ("/proc/version", None, "you may not change this file"),
+        ("/proc/version", None, "you have no permission to change this file"),
     ],
 )
 def test_a_file_that_must_not_be_written_is_refused_before_marking(tmp_path, junit, gradescope, said):

@@ -151,7 +151,7 @@ class TestPairwiseScores(contracts.Graders):
         essential=True,
     )
     test_gradients = contracts.gradients(
-        "Gradients flow back to the inputs, as queries and as the tokens that are scored."
+        "Gradients flow back to the inputs in both their roles: as queries and as scored tokens."
     )
     test_float64_stays_exact = contracts.float64("For float64 inputs the scores have float64 precision.")
     test_inputs_are_unchanged = contracts.unchanged("The inputs are not modified.")

@@ -461,7 +461,7 @@ class TestLinearAttention(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_two_tokens(self, student):
-        """Two tokens of width 1, with keys 0 and 1 and values 3 and 9: each query gives weights 1/3 and 2/3."""
+        """Two tokens of width 1, with keys 0 and 1, values 3 and 9, and queries that give weights 1/3 and 2/3."""
         queries, keys = torch.tensor([[0.5], [-1.0]]), torch.tensor([[0.0], [1.0]])
         values = torch.tensor([[3.0], [9.0]])
         assert_close(student.linear_attention(queries, keys, values), golden([[7.0], [7.0]]))

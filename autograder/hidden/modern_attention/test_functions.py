@@ -217,7 +217,7 @@ class TestHalfPrecisionAttention(contracts.Graders):
 
     @contracts.points(0.5)
     def test_many_keys(self, student, reference, rng):
-        """The result of 600 keys is right in half precision, in which sums stop growing, or are infinite."""
+        """The result for 600 keys is right in half precision, in which a long sum can stop growing or overflow."""
         drawn = [self.draw(rng.of(dtype), 2, 600, 3, 1, scale=0.3) for dtype in HALF]
         cases = [(queries, keys, rng.of(keys.dtype).rand(600, 2)) for queries, keys, _ in drawn]
         cases += [(queries, keys, 200.0 + 100.0 * values) for queries, keys, values in cases]

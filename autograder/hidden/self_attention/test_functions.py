@@ -90,7 +90,7 @@ class TestAttentionScores(contracts.Graders):
         public=True,
     )
     test_any_leading_dimensions = contracts.agree(
-        "Leading dimensions, such as a batch, are computed independently.",
+        "Each element of leading dimensions, such as a batch, is computed independently.",
         [(3, 5, 7, 4), (4, 4, 4, 4), (2, 3, 5, 7, 4), (3, 3, 3, 3, 3), (1, 1, 7, 4), (2, 1, 2, 1, 3, 2)],
         essential=True,
     )
@@ -168,7 +168,7 @@ class TestContextVectors(contracts.Graders):
         public=True,
     )
     test_any_leading_dimensions = contracts.agree(
-        "Leading dimensions, such as a batch, are computed independently.",
+        "Each element of leading dimensions, such as a batch, is computed independently.",
         [(3, 5, 7, 2), (4, 4, 4, 4), (2, 3, 5, 7, 2), (3, 3, 3, 3, 3), (1, 1, 7, 1), (2, 1, 2, 1, 3, 2)],
         essential=True,
     )
@@ -229,7 +229,7 @@ class TestScaledDotProductAttention(contracts.Graders):
         public=True,
     )
     test_any_leading_dimensions = contracts.agree(
-        "Leading dimensions, such as a batch, are computed independently.",
+        "Each element of leading dimensions, such as a batch, is computed independently.",
         [(3, 5, 7, 3, 2), (3, 3, 3, 3, 3), (2, 3, 5, 7, 5, 2), (3, 3, 3, 3, 3, 3), (2, 1, 2, 1, 3, 5, 1)],
         essential=True,
     )

@@ -268,7 +268,7 @@ class TestGenerate(contracts.Graders):
 
     @contracts.points(2, public=True)
     def test_within_the_context(self, student, reference, rng):
-        """The result is the prompt and n tokens after it, each with the largest logit at the last position."""
+        """The result is the prompt and n more tokens: each has the largest logit at the position before it."""
         self.agrees(student, reference, rng, [(1, 3, 4, 10), (2, 4, 3, 10)])
 
     @contracts.points(3, essential=True)
