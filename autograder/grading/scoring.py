@@ -44,6 +44,7 @@ def score(
     forbidden = sorted({name for verdict in verdicts for name in verdict.test.forbids} & library_calls)
     status = "forbidden" if forbidden else _status(exercise.name, verdicts, cell)
     shared = _shared_message(verdicts)
+    on_others = "" if shared.startswith(NOT_WRITTEN) else _on_other_exercises(uses_wrong, status)
     points = distribute([_test_share(verdict) for verdict in verdicts], exercise.points)
     points_per_weight = exercise.points / sum(verdict.test.points for verdict in verdicts)
     tests: list[TestReport] = []
@@ -64,7 +65,7 @@ def score(
         round(sum(test.points for test in tests), 2),
         exercise.points,
         None if forbidden or uses_wrong else diagnosis,
-        _message(status, forbidden, cell, loss, why_missing) or joined(_on_other_exercises(uses_wrong, status), shared),
+        _message(status, forbidden, cell, loss, why_missing) or joined(on_others, shared),
         tests,
     )
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from ..core.counterexample import unpacked_function
 from ..core.mistake_signatures import CommonMistakes
-from ..tracing.definitions import used_answers
 from .account import IMPORTANCE, show_account, show_lines, show_summary
 from .call_description import calls_with_results
 from .examples import decode_value, expand_steps, hunts
@@ -208,6 +207,8 @@ def _wrong_answers_used(names: dict[str, Any], unit: UnitData, found: Outcome) -
     """Return the other exercises whose answers a wrong answer uses, if they are wrong, too, as grading does."""
     if found.whole or found.missing or found.calls:
         return []
+    from ..tracing.definitions import used_answers  # only wrong answers need it
+
     used = used_answers(found.exercise, [("", _cell_of(names.get(found.exercise)))], unit.exercises)
     earlier = unit.exercises[: unit.exercises.index(found.exercise)]
     return sorted(name for name in used.intersection(earlier) if not _outcome(names, unit, name).whole)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 import zipfile
 from contextlib import redirect_stdout
 
@@ -176,12 +177,14 @@ def test_an_interrupt_ends_the_search():
     code = "def scaled_softmax(scores, d_k):\n    return scores.new_ones(3)  # no other test searches this\n"
     names = notebook(scaled_softmax=code)
     before = set(psutil.Process().children())
-    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        printed, score = check(names, repair=True)
-    finally:
-        timer.cancel()
+
+    def interrupt_once_it_searches():
+        while not any(one.cpu_times().user > 0.1 for one in set(psutil.Process().children()) - before):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt_once_it_searches, daemon=True).start()
+    printed, score = check(names, repair=True)
     assert (printed, score) == (
         "The check was interrupted, so it says nothing. Run its cell again when you like.\n",
         0.0,
