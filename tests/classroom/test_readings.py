@@ -191,7 +191,7 @@ def test_nothing_is_replaced_silently(root):
     student = third["student"].partition(",")[0]
     give_points(root, student, 2.5)
     message = read(root, fill(root, [third]), code=1)
-    assert "has 2.5 points from a person in formgrader, which stay" in message
+    assert "has 2.5 points from a person in formgrader, which are kept" in message
     assert points(root)[student][0] == 2.5
     assert fourth["reader"] in read(root)
 
