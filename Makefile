@@ -47,7 +47,7 @@ SEARCHED := catalogue/test_mutation_report.py student_check/test_student_check.p
 	grading/test_nothing_to_paste.py gradebook/test_postgresql.py course/test_reading.py sandbox/test_confinement.py serving/test_serve.py grading/test_submissions.py \
 	catalogue/test_subtle_mistakes.py catalogue/test_unseen.py catalogue/test_held_out.py gradebook/test_reweight.py gradebook/test_extensions.py build/test_build.py graders/test_leaks.py \
 	classroom/test_groups.py cli/test_sections.py formatting/test_formatting.py student_check/test_student_notebook.py \
-	graders/test_resources.py grading/test_repair.py sandbox/test_global_state.py units/test_tiny_language_model_training.py
+	graders/test_resources.py grading/test_repair.py sandbox/test_global_state.py
 QUICK := solutions catalogue/test_edits.py core/test_comparison.py core/test_device_probe.py graders/test_graders.py project/test_layers.py tracing/test_fault_search.py \
 	project/test_prose.py
 

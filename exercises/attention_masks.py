@@ -563,7 +563,7 @@ wrong(torch.tensor([[3.0, 4.0]]), torch.tensor([1]))
 # | the layer `out_proj` | `(b, T, d_out)` |
 #
 # - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`. An `assert` is
-#   accepted in place of the `ValueError`.
+#   accepted instead of the `ValueError`.
 # - `context_mask` is a bool tensor of shape `(b, T_context)`, as `padding_mask` makes it, `True` if a position is
 #   hidden; or `None`, which hides nothing. There is no causal mask: the whole context is there from the beginning.
 # - If a sentence's whole context is hidden, its heads give zeros, so the result is the bias of `out_proj`.

@@ -240,7 +240,7 @@ show(
 # - A step **projects only its own tokens**.
 # - Each cache belongs to one text. The module keeps nothing from one call to the next.
 # - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`. An `assert` is
-#   accepted in place of the `ValueError`.
+#   accepted instead of the `ValueError`.
 #
 # You may begin with a copy of your `MultiHeadAttention` (unit 4). `F.scaled_dot_product_attention` is allowed. Take
 # care with `is_causal=True`: if there are more keys than queries, its mask begins at the first key, as if nothing were
@@ -461,7 +461,7 @@ wrong(torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 4, 1, 1), 4).flatten()
 # $$o_i = \operatorname{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{\text{hd}}}\right) V_{g(i)}$$
 #
 # - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`. An `assert` is
-#   accepted in place of the `ValueError`.
+#   accepted instead of the `ValueError`.
 # - Token $i$ sees the tokens up to $i$; there are at most `context_length`. There is no dropout.
 #
 # You may begin with a copy of the class above. `F.scaled_dot_product_attention(..., is_causal=True, enable_gqa=True)`

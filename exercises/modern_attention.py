@@ -556,7 +556,7 @@ class LatentCache:
 # the whole text. However a text is cut into steps, the results together are **those of one causal pass**.
 #
 # - The docstring below names the `nn.Linear` layers. Create them in its order. `hd = d_out / num_heads`. An `assert` is
-#   accepted in place of the `ValueError`.
+#   accepted instead of the `ValueError`.
 # - Head `i` owns the rows `i * hd` to `(i + 1) * hd - 1` of `W_query.weight`, `W_up_key.weight` and
 #   `W_up_value.weight`.
 # - You may make the keys, or absorb `W_up_key.weight` as in `absorbed_scores`. You may begin with a copy of your

@@ -239,7 +239,7 @@ class Candidate:
         """The answer as a function or class."""
         return self.code.answer if isinstance(self.code, Code) else self.code
 
-    def anew(self) -> "Candidate":
+    def recreated(self) -> "Candidate":
         """Return a copy whose function or class is created again, because a used class may have stored results."""
         return replace(self, code=replace(self.code)) if isinstance(self.code, Code) else self
 

@@ -106,13 +106,13 @@ class Examiner:
         others = [one for one in catalogue.right_answers(unit).values() if one.exercise == exercise]
         return further_inputs(
             candidate_bench(unit, None),
-            [candidate_bench(unit, other.anew()) for other in others[:_MOST_SOLUTIONS]],
+            [candidate_bench(unit, other.recreated()) for other in others[:_MOST_SOLUTIONS]],
             [self.requests(unit, exercise, test.name) for test in self._graders[unit][exercise]],
         )
 
     def prints_of(self, unit: str, misconception: str, operations: tuple[Operation[Any], ...]) -> torch.Tensor:
         """Return the fingerprints (see `core.edit_trials`) of a misconception's results, (operation, 3)."""
-        bench = candidate_bench(unit, catalogue.misconceptions(unit)[misconception].anew())
+        bench = candidate_bench(unit, catalogue.misconceptions(unit)[misconception].recreated())
         prints: torch.Tensor = bench.ask(TryEdits(((),), operations))[0]
         return prints
 
@@ -174,7 +174,7 @@ class Examiner:
 
         def moved(one: Misconception, other: Misconception) -> Iterator[tuple[Misconception, Behaviour]]:
             for entry, there in catalogue.moved(one.entry, other.entry):
-                yield one if entry is one.entry else other, behaviour(there.anew)
+                yield one if entry is one.entry else other, behaviour(there.recreated)
 
         entries = {name: one for name, one in catalogue.misconceptions(unit).items() if one.exercise == exercise}
         misconceptions = [
@@ -185,7 +185,7 @@ class Examiner:
 
     def _traces(self, unit: str, exercise: str, make: Callable[[], catalogue.Candidate]) -> Iterator[Trace]:
         """Run the hidden tests on a known answer and yield the traces. make: returns the answer; called first."""
-        entry = make().anew()
+        entry = make().recreated()
         for run in self._runs(unit, exercise, candidate_bench(unit, entry), entry):
             yield run.trace
 

@@ -92,7 +92,7 @@ def _signatures(unit: str, answer: catalogue.Candidate, released: Mapping[str, A
 
 
 def _run(unit: str, answer: catalogue.Candidate, released: Mapping[str, Any], dtype: torch.dtype | None) -> Signatures:
-    names = {**content.solutions(unit), answer.exercise: answer.anew().answer}
+    names = {**content.solutions(unit), answer.exercise: answer.recreated().answer}
     with new_notebook_state():
         # Forbidden libraries fail no example.
         found = run_examples(names, answer.exercise, {"points": 1, **released, "forbids": ()}, [], dtype)

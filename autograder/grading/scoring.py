@@ -44,7 +44,8 @@ def score(
     forbidden = sorted({name for verdict in verdicts for name in verdict.test.forbids} & library_calls)
     status = "forbidden" if forbidden else _status(exercise.name, verdicts, cell)
     shared = _shared_message(verdicts)
-    on_others = "" if shared.startswith(NOT_WRITTEN) else _on_other_exercises(uses_wrong, status)
+    is_due_to_others = bool(uses_wrong) and status != "passed" and not shared.startswith(NOT_WRITTEN)
+    on_others = complaints.uses_wrong(uses_wrong) if is_due_to_others else ""
     points = distribute([_test_share(verdict) for verdict in verdicts], exercise.points)
     points_per_weight = exercise.points / sum(verdict.test.points for verdict in verdicts)
     tests: list[TestReport] = []
@@ -136,12 +137,6 @@ def _shared_message(verdicts: Sequence[Verdict]) -> str:
     messages = {verdict.seen for verdict in verdicts}
     message = messages.pop() if len(messages) == 1 else ""
     return message if len(verdicts) > 1 or message.startswith(NOT_WRITTEN) else ""
-
-
-def _on_other_exercises(uses_wrong: Sequence[str], status: ExerciseStatus) -> str:
-    if not uses_wrong or status == "passed":
-        return ""
-    return complaints.uses_wrong(uses_wrong)
 
 
 def _message(

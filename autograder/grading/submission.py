@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -212,7 +212,7 @@ class NotebookGrading:
     def grade_candidate(self, unit: course.Unit, candidate: catalogue.Candidate | None) -> Report:
         """Grade a known answer in this process and return the report. candidate: None for all solutions of the unit."""
         exercises = unit.exercises if candidate is None else (unit.exercise(candidate.exercise),)
-        bench = candidate_bench(unit.name, candidate and candidate.anew(), watch=True)
+        bench = candidate_bench(unit.name, candidate and candidate.recreated(), watch=True)
         reports = [
             self._score(unit.name, one, self.examiner.examine(unit.name, one.name, bench, candidate), None)
             for one in exercises
@@ -329,12 +329,12 @@ def _on_failed_cells(outcomes: Sequence[CellReport]) -> str:
     return f"Cells that did not run to their end: {', '.join(failed[:_MOST_CELLS])}{more}."
 
 
-def _used_of(wrong: Collection[str], exercise: str, cells: Sequence[notebook.CodeCell]) -> list[str]:
+def _used_of(wrong: set[str], exercise: str, cells: Sequence[notebook.CodeCell]) -> list[str]:
     """Return which of these wrong exercises an answer uses in the cells that define it."""
     own = [
         (cell.name, cell.source[: notebook.MAX_CHARACTERS])
         for cell in cells
-        if cell.defines(exercise) and cell.names & set(wrong)
+        if cell.defines(exercise) and cell.names & wrong
     ]
     return sorted(used_answers(exercise, own, wrong))
 

@@ -47,13 +47,6 @@ MAX_SECONDS = 5.0
 """CPU seconds of all runs of one answer; most take a tenth of a second together."""
 
 
-def fault_message(
-    names: Mapping[str, Any], exercise: str, data: Path, aspects: Iterable[Aspect] = (), *, is_wrong: bool = True
-) -> str:
-    """Return the message on the faulty line, as `located_fault` does, without its aspect."""
-    return located_fault(names, exercise, data, aspects, is_wrong=is_wrong)[0]
-
-
 def located_fault(
     names: Mapping[str, Any], exercise: str, data: Path, aspects: Iterable[Aspect] = (), *, is_wrong: bool = True
 ) -> tuple[str, str]:

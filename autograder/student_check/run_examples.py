@@ -209,8 +209,9 @@ def run_examples(
         late = False
         for example in of["examples"]:
             is_wrong = any(one.problem and one.aspect == OF_VALUE for one in found.tried)
-            skipped = ExampleResult(example, skipped=True)
-            one = skipped if late else _run_example(names, example, dtype, is_wrong=is_wrong)
+            one = (
+                ExampleResult(example, skipped=True) if late else _run_example(names, example, dtype, is_wrong=is_wrong)
+            )
             found.tried.append(one)
             if one.problem == NOT_WRITTEN:
                 found.missing = NOT_WRITTEN

@@ -223,9 +223,9 @@ def test_a_submission_that_ends_each_worker_is_a_grader_error_until_it_is_graded
     with killing(cluster, 9, killed):
         result = on(cluster, root)
     assert len(killed) >= 2
-    told = {row.student: row.report for row in result.rows}
-    assert [student for student, report in told.items() if report.status == "grader_error"] == ["eve"]
-    assert "that was given this file by itself" in told["eve"].message
+    reports = {row.student: row.report for row in result.rows}
+    assert [student for student, report in reports.items() if report.status == "grader_error"] == ["eve"]
+    assert "that was given this file by itself" in reports["eve"].message
     rows, files = everything(root)
     assert [row for row in rows["grades"] if row[0] != "eve"] == [row for row in wanted[0]["grades"] if row[0] != "eve"]
     assert {row[2] for row in rows["grades"] if row[0] == "eve" and row[1].startswith("test_")} == {None}

@@ -14,7 +14,7 @@ from autograder.core.judgement import assert_arrived, assert_devices, assert_dty
 from autograder.core.lost_aspects import TracedCall, find_lost_aspect
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
-from autograder.student_check.fault_location import fault_message
+from autograder.student_check.fault_location import located_fault
 from autograder.student_check.unit_data import STEPS, data_file, packed_unit
 from benchmarks.located.edits import right_sources
 from benchmarks.located.measure import FILE, defined
@@ -94,7 +94,7 @@ def test_marking_and_the_check_say_the_same(kind, grading_process, tmp_path):
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     names = dict(vars(inspect.getmodule(catalogue.solutions(unit)[exercise].answer)))
     exec(compile(source, file, "exec"), names)
-    assert fault_message(names, exercise, data, [mismatch], is_wrong=False) == told.told
+    assert located_fault(names, exercise, data, [mismatch], is_wrong=False)[0] == told.told
 
 
 def test_what_is_not_asked_is_not_told(grading_process):

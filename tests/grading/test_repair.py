@@ -275,8 +275,21 @@ def test_a_repair_is_not_named_by_a_misconception_with_other_results(grading_pro
     assert report.diagnosis is None
 
 
+def repairs_in(kind, fork_server, code):
+    """Search repairs of a `scaled_softmax` in workers of this kind of SandboxedNotebook."""
+    unit = course.unit("self_attention")
+
+    def start(cells, *, is_alone=False):
+        names = [one.name for one in unit.exercises]
+        return kind(fork_server("A"), cells, "cpu", exercises=names, is_alone=is_alone)
+
+    cells = code_cells(parse(submission(unit.name, "scaled_softmax", code).content), unit)
+    answer = UnexplainedAnswer(Examiner(collect()), unit, unit.exercise("scaled_softmax"), cells, start)
+    return RepairCache().find_repairs(answer, frozenset(), RepairTime(lambda: 0.0))
+
+
 def test_no_worker_is_started_after_the_budget_is_used_up(fork_server):
-    unit, asked = course.unit("self_attention"), []
+    asked = []
 
     class Spent(SandboxedNotebook):
         def ask(self, operation):
@@ -286,14 +299,8 @@ def test_no_worker_is_started_after_the_budget_is_used_up(fork_server):
                     raise OutOfBudget
             return super().ask(operation)
 
-    def start(cells, *, is_alone=False):
-        names = [one.name for one in unit.exercises]
-        return Spent(fork_server("A"), cells, "cpu", exercises=names, is_alone=is_alone)
-
     code = "def scaled_softmax(scores, d_k):\n    a = scores.sin()\n    b = a.cos()\n    return b\n"
-    cells = code_cells(parse(submission(unit.name, "scaled_softmax", code).content), unit)
-    answer = UnexplainedAnswer(Examiner(collect()), unit, unit.exercise("scaled_softmax"), cells, start)
-    assert RepairCache().find_repairs(answer, frozenset(), RepairTime(lambda: 0.0)) == []
+    assert repairs_in(Spent, fork_server, code) == []
     assert TryEdits in asked
     assert Redefine not in asked
 
@@ -336,7 +343,7 @@ def test_equal_code_is_searched_once_and_verified_for_each_submission(fork_serve
 
 
 def test_statements_that_the_test_does_not_reach_get_no_unlikely_edits(fork_server):
-    unit, tried = course.unit("self_attention"), []
+    tried = []
 
     class Recorded(SandboxedNotebook):
         def ask(self, operation):
@@ -344,14 +351,8 @@ def test_statements_that_the_test_does_not_reach_get_no_unlikely_edits(fork_serv
                 tried.extend(text for variant in operation.variants for _, text, _, _ in variant)
             return super().ask(operation)
 
-    def start(cells, *, is_alone=False):
-        names = [one.name for one in unit.exercises]
-        return Recorded(fork_server("A"), cells, "cpu", exercises=names, is_alone=is_alone)
-
     code = "def scaled_softmax(scores, d_k):\n    a = scores.sin(7)\n    b = scores.cos()\n    return b\n"
-    cells = code_cells(parse(submission(unit.name, "scaled_softmax", code).content), unit)
-    answer = UnexplainedAnswer(Examiner(collect()), unit, unit.exercise("scaled_softmax"), cells, start)
-    RepairCache().find_repairs(answer, frozenset(), RepairTime(lambda: 0.0))
+    repairs_in(Recorded, fork_server, code)
     assert any("scores.sin(7).flatten()" in text for text in tried)
     assert not any("scores.cos().flatten()" in text for text in tried)
 

@@ -25,7 +25,7 @@ from autograder.graders.collection import collect
 from autograder.grading import public_examples, reference_trace
 from autograder.grading.release_data import MOST_SENTENCES
 from autograder.grading.trace_cases import trace_cases
-from autograder.student_check.fault_location import fault_message, read_cases, read_trace
+from autograder.student_check.fault_location import located_fault, read_cases, read_trace
 from autograder.student_check.run_examples import new_notebook_state, run_examples
 from autograder.student_check.unit_data import EXAMPLES, MISTAKES, STEPS, WRITTEN, data_file
 from solutions.latent_cache import LatentCache
@@ -618,7 +618,7 @@ def test_no_line_of_a_right_answer_is_reported(unit):
         if one.exercise in exercises:
             names = {**vars(importlib.import_module(f"solutions.{unit}")), one.exercise: one.answer}
             with new_notebook_state():
-                assert fault_message(names, one.exercise, data) == "", one.name
+                assert located_fault(names, one.exercise, data)[0] == "", one.name
 
 
 @pytest.mark.parametrize("unit", course.unit_names())
