@@ -103,10 +103,10 @@ class Budget:
     def apart(self) -> "Budget":
         """Return a budget, with the same time, for running the same code in another worker.
 
-        That worker may be restarted once.
+        That worker may be restarted twice.
         """
         budget = copy.copy(self)
-        budget._restarts, budget._hasty_restarts = 1, -1
+        budget._restarts, budget._hasty_restarts = 2, -1
         return budget
 
     def is_worth(self, cell: CodeCell, seconds: float | None) -> bool:

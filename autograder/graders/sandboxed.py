@@ -5,6 +5,7 @@ notebook's cells again except those that did not finish.
 """
 
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypeVar
@@ -58,13 +59,15 @@ class SandboxedNotebook:
         call_seconds: int = 0,
         budget: Budget | None = None,
         skipped: Collection[int] = (),
+        finished: Collection[int] = (),
         is_alone: bool = False,
     ) -> None:
         """Prepare for the cells of a submission; the first request forks a worker.
 
         exercises: names of those that will be tested. wrong: the wrong functions of counterexample exercises, by name.
         spare_memory, call_seconds: see `backend.Separable`. budget: by default a new one. skipped: positions of cells
-        that are not run. is_alone: `apart` returns None, because another worker would lack the edits of a trial.
+        that are not run. finished: positions of cells that ran to their end in another worker. is_alone: `apart`
+        returns None, because another worker would lack the edits of a trial.
         """
         self._fork_server = fork_server
         self._cells = cells
@@ -77,6 +80,10 @@ class SandboxedNotebook:
         self._spare_memory = spare_memory
         self._call_seconds = call_seconds
         self._skipped = skipped
+        self._finished = set(finished)
+        """Positions of the cells that ran to their end at least once."""
+        self._stops: Counter[int] = Counter()
+        """How many workers each cell, given by its position, has stopped."""
         self._is_alone = is_alone
         self._is_late = False
         """True if a call with large inputs took too long, so that no other such call is made."""
@@ -137,6 +144,7 @@ class SandboxedNotebook:
                 call_seconds=cpu_seconds,
                 budget=self._budget.apart(),
                 skipped={position for position, cell in enumerate(self._cells) if not self._is_quick(position, cell)},
+                finished=self._finished,
             )
             code._as_checked = self._as_checked
         return self._apart[limits]
@@ -233,7 +241,7 @@ class SandboxedNotebook:
     def _ensure_worker(self) -> None:
         """If there is no worker, fork workers and run the cells until one completes them; raises OutOfBudget.
 
-        Cells that hung or crashed before are left out.
+        Cells that hung or crashed before are left out: see `_is_left_out`.
         """
         while self._worker is None:
             self._restart()
@@ -254,18 +262,26 @@ class SandboxedNotebook:
         for position, cell in enumerate(self._cells):
             checked += cell.checked
             patience = self._patience(self._limits.cell_cpu_seconds, with_cell=True)
-            before = self._reports.get(position)
-            if position in self._skipped or (before and before.status in ("timeout", "crashed")):
+            if position in self._skipped or self._is_left_out(position):
                 continue
             if not self._budget.is_worth(cell, self._seconds.get(position)):
                 continue
             started = time.monotonic()
             self._reports[position] = self._run_cell(cell, checked, patience)
             if self._worker is None:
+                self._stops[position] += 1
                 return
+            self._finished.add(position)
             if len(cell.source) <= MAX_CHARACTERS:  # else it was not sent
                 checked = []
             self._seconds[position] = time.monotonic() - started
+
+    def _is_left_out(self, position: int) -> bool:
+        """Return whether a cell has stopped a worker; if it has also run to its end, whether it stopped two.
+
+        One stop may be the machine's fault, and without the cell the tests that follow would miss its names.
+        """
+        return self._stops[position] > (position in self._finished)
 
     def _patience(self, cpu_seconds: int, *, with_cell: bool = False) -> Patience:
         try:

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from autograder import catalogue
 from autograder.core.arguments import Arguments
-from autograder.core.operations import Call
+from autograder.core.observation import Missing
+from autograder.core.operations import Call, KindOf
 from autograder.core.packing import ProtocolError, Tensors, pack, unpack
 from autograder.course.cells import CodeCell, filled_in
 from autograder.course.settings import BadSettings, Isolation, Settings, load
@@ -296,6 +297,45 @@ def test_the_time_of_a_large_call_is_not_charged_and_that_of_its_cells_is(parent
     assert of_cells
     assert set(of_cells) == {0.25}
     assert of_call >= 1.5
+
+
+def kill_next_worker(parent):
+    """Kill the next worker that starts, as an operating system without free memory does."""
+    before = set(parent.processes())
+
+    def kill():
+        while not (started := set(parent.processes()) - before):
+            time.sleep(0.01)
+        time.sleep(0.3)  # the cell runs now
+        for process in started:
+            os.kill(process, signal.SIGKILL)
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    return killing
+
+
+@pytest.mark.parametrize("is_apart", [True, False], ids=["in a second worker", "in a restarted worker"])
+def test_a_cell_that_ran_before_and_is_stopped_once_runs_again(parent, is_apart):
+    """Without it the answer would be missing, and a right one would lose points."""
+    cells = [CodeCell("answer", SLEEPY, "answer")]
+    with contextlib.closing(SandboxedNotebook(parent, cells, "cpu", exercises=["answer"])) as code:
+        code.run_cells()
+        if not is_apart:
+            code.renew()
+        killing = kill_next_worker(parent)
+        assert (code.apart(0, 0) if is_apart else code).ask(KindOf("answer")) == "function"
+        killing.join()
+
+
+def test_a_cell_that_never_ran_to_its_end_runs_once(parent):
+    cells = [CodeCell("answer", SLEEPY, "answer")]
+    with contextlib.closing(SandboxedNotebook(parent, cells, "cpu", exercises=["answer"])) as code:
+        killing = kill_next_worker(parent)
+        assert [cell.status for cell in code.run_cells()] == ["crashed"]
+        killing.join()
+        with pytest.raises(Missing):
+            code.ask(KindOf("answer"))
 
 
 LOCKS = """
