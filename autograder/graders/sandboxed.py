@@ -83,7 +83,7 @@ class SandboxedNotebook:
         self._finished = set(finished)
         """Positions of the cells that ran to their end at least once."""
         self._stops: Counter[int] = Counter()
-        """How many workers each cell, given by its position, has stopped."""
+        """Number of workers that each cell has stopped, by its position."""
         self._is_alone = is_alone
         self._is_late = False
         """True if a call with large inputs took too long, so that no other such call is made."""
