@@ -213,6 +213,15 @@ class CodeView:
         """Return the variables as `names` does, without attributes of `self`."""
         return [name for name in self.names(node) if "." not in name]
 
+    def options(self, node: ast.AST) -> list[str]:
+        """Return the arguments of the function around a node that have default values."""
+        args = function.args if (function := self.function(node)) else None
+        if args is None:
+            return []
+        named = [one.arg for one in (*args.posonlyargs, *args.args)]
+        defaults = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        return named[len(named) - len(args.defaults) :] + [one.arg for one, default in defaults if default is not None]
+
     def sizes(self, node: ast.AST) -> frozenset[str]:
         """Return the variables of the function around a node that hold a tensor's sizes, as in `b, T, d = x.shape`."""
         function = self.function(node)

@@ -210,6 +210,8 @@ def _arguments(view: CodeView) -> Iterator[Change]:
 def _more_arguments(view: CodeView, call: ast.Call) -> Iterator[str]:
     name, given = called_name(call), {one.arg for one in call.keywords}
     variables = view.locals(call)[:_MOST_NAMES]
+    passed = {view.text(one) for one in call.args}
+    yield from (f"{one}={one}" for one in view.options(call) if one not in given | passed)
     if name in _KEEPDIM and "keepdim" not in given:
         yield "keepdim=True"
         if "dim" not in given and not call.args:
@@ -320,9 +322,15 @@ def _reordered(view: CodeView, call: ast.Call) -> Iterator[Change]:
 
 
 def _equations(letters: str) -> Iterator[str]:
-    """Yield other equations for `einsum`: any number of dimensions instead of one, two letters in the other order."""
+    """Yield other equations for `einsum`.
+
+    They have any number of dimensions instead of one, two letters in the other order, or one letter replaced.
+    """
     names = sorted(set(filter(str.isalpha, letters)))
     yield from (letters.replace(name, "...") for name in names)
+    for place, letter in enumerate(letters):
+        others = [name for name in names if name != letter] if letter.isalpha() else []
+        yield from (f"{letters[:place]}{name}{letters[place + 1 :]}" for name in others)
     left, _, right = letters.partition("->")
     for one, other in combinations(names, 2):
         yield f"{left}->{right.translate(str.maketrans(one + other, other + one))}"

@@ -69,6 +69,10 @@ EDITS = {
     "all equal places": ("return torch.empty(6, 6)", "return torch.empty(x.shape[0], x.shape[0])"),
     "the order of statements": ("y = x\n    x = m\n    return y", "x = m\n    y = x\n    return y"),
     "an equation": ('return torch.einsum("bqd,bkd->bqk", x, m)', "return torch.einsum('...qd,...kd->...qk', x, m)"),
+    "a letter of an equation": (
+        'return torch.einsum("bqk,bqd->bqd", x, m)',
+        "return torch.einsum('bqk,bkd->bqd', x, m)",
+    ),
     "rounding up": ("return x // m", "return -(-x // m)"),
 }
 
@@ -89,6 +93,12 @@ def test_a_generic_edit_makes(name):
 def test_a_tensor_becomes_a_buffer(before, after):
     text = "class f(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {}\n"
     assert text.format(after) in edited(text.format(before))
+
+
+def test_an_option_is_passed_on():
+    text = "def f(x, eps=1e-6, *, scale=1.0):\n    return rms_norm(x{})\n"
+    assert {text.format(", eps=eps"), text.format(", scale=scale")} <= edited(text.format(""))
+    assert text.format(", eps, eps=eps") not in edited(text.format(", eps"))
 
 
 def test_most_edits_are_valid_code():
