@@ -340,7 +340,9 @@ def diagnose(
 
     if diagnosis := first(possible):
         return diagnosis
-    if not is_exact and (pair := pairs.explaining(transcript)) is not None:
+    by_tests = None if is_exact else diagnose_by_tests(transcript, possible, advisory_tests)
+    explains_all = by_tests is not None and by_tests.beside is None and not by_tests.is_partial
+    if not (is_exact or explains_all) and (pair := pairs.explaining(transcript)) is not None:
         one, other = pair
         return Diagnosis(one.entry.name, one.entry.sentence, Mistake(other.entry.name, other.entry.sentence))
     # A tensor left on the CPU often accompanies another misconception, and should not hide its name.
@@ -359,7 +361,7 @@ def diagnose(
     of_any_weights = [one for one in possible if one.entry.whatever_weights]
     if diagnosis := first(of_any_weights, without=advisory_tests, compared=without_initial_weights):
         return diagnosis
-    return None if is_exact else diagnose_by_tests(transcript, possible, advisory_tests)
+    return by_tests
 
 
 def _named(one: Misconception) -> Diagnosis:

@@ -378,9 +378,9 @@ def _row_sums(actual: torch.Tensor, expected: torch.Tensor) -> str:
     if actual.dim() > 1 and bool(_near_one(actual.sum(-2)).all()):
         return " Its columns sum to 1; its rows should."
     if actual.dim() == 1:
-        return f" It sums to {actual.sum().item():.4g}; weights sum to 1."
+        return f" It sums to {actual.sum().item():.4g} instead of 1."
     row = off.nonzero()[0]
-    return f" Row {row.tolist()} sums to {actual.sum(-1)[tuple(row)].item():.4g}; weights sum to 1."
+    return f" Row {row.tolist()} sums to {actual.sum(-1)[tuple(row)].item():.4g} instead of 1."
 
 
 def _near_one(sums: torch.Tensor) -> torch.Tensor:

@@ -85,6 +85,8 @@ def account(found: Outcome, warning: str, module: str) -> Account:
     title += f": {points_in_words(found)}."
     if found.uses_wrong:
         warning = f"{warning} {uses_wrong(found.uses_wrong)}".strip()
+    if found.calls:
+        warning = f"{warning} {calls_forbidden(found.calls)}".strip()
     first = {_kind(one): number for number, one in reversed(list(enumerate(found.tried))) if one.problem}
     more = sorted(first.values())[:MOST_SHOWN]
     lines = [_line(found.exercise, number, one, with_more=number in more) for number, one in enumerate(found.tried)]
@@ -94,8 +96,6 @@ def account(found: Outcome, warning: str, module: str) -> Account:
         if line.problem and found.halved and one.example.get("essential"):
             line.problem = halves_the_points(line.problem)
     asides = [f"Not tried here: {test['statement']}" for test in found.not_tried]
-    if found.calls:
-        asides.insert(0, calls_forbidden(found.calls))
     if any(line.to_play_with for line in lines):
         asides.append(f"`example` comes with `from {module} import example`.")
     asides.append(_of_hidden_tests(found))

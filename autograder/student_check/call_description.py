@@ -42,7 +42,7 @@ def describe_call(call: Call, example: Mapping[str, Any]) -> str:
     build = builds[step["instance"]]
     if "part" in step:
         ends = "" if step["operation"] == "read" else f"({_arguments(call.function, args, call.named)})"
-        made = f"{build['name']}()" if "name" in build else "the module"
+        made = f"{build['name']}()" if "name" in build else "module"
         return f"{made}.{step['part']}{ends}"
     if "others" in build:
         x = ", ".join(_argument("x", arg) for arg in call.args)

@@ -18,7 +18,7 @@ from .reference import TOLERANCE, TraceCase, comparable, is_mask
 
 _MAX_CHARACTERS = 10_000
 """Longer cells are not parsed, because Python's parser may take long on them."""
-_MAX_NAMES = 4
+_MAX_NAMES = 6
 MAX_LINE = 100
 """Maximum number of characters of a quoted line."""
 _SHOWN = 4
@@ -34,13 +34,13 @@ Source = Callable[[str], Sequence[str]]
 
 
 def names_used(
-    lines: Iterable[str], line: int, traced_lines: Collection[int], doubtful_lines: Collection[int] = ()
+    lines: Iterable[str], line: int, computing_lines: Collection[int], doubtful_lines: Collection[int] = ()
 ) -> str:
     """Return the names that a line uses, such as `slope (line 5), self.gelu (line 9)`.
 
-    lines: those of the whole cell. traced_lines: those that make tensors; the names of these tensors are left out,
-    except if their line is one of `doubtful_lines`. The result is empty if the line uses only such names, or if the
-    cell cannot be parsed.
+    lines: those of the whole cell. computing_lines: those that compute tensors; the names of these tensors are left
+    out, except if their line is one of `doubtful_lines`. The result is empty if the line uses only such names, or if
+    the cell cannot be parsed.
     """
     code = "\n".join(map(str.rstrip, lines))
     if len(code) > _MAX_CHARACTERS:
@@ -63,7 +63,7 @@ def names_used(
         for name, at in _assignments(function)
         if "." not in name and at < first
     ]
-    assigned, tensors = dict(local), {name for name, at in local if at in traced_lines}
+    assigned, tensors = dict(local), {name for name, at in local if at in computing_lines}
     assigned |= {name: at for name, at in _assignments(tree) if "." in name and at != first}
     names = list(dict.fromkeys(name for name in _names_read(around[-1], line) if name in assigned))
     if tensors.issuperset(names):
@@ -82,7 +82,11 @@ def _assignments(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 def _names_read(statement: ast.stmt, line: int) -> Iterator[str]:
     """Yield the names that a statement reads; of a block, only those that this line reads."""
+    nodes = ast.walk(statement)
+    filled = {node.value for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)}
     for node in _name_nodes(statement):
+        if node in filled:  # `bias` in `bias[0] = x`
+            continue
         is_there = node.lineno == line or not hasattr(statement, "body")
         if is_there and (isinstance(node.ctx, ast.Load) or isinstance(statement, ast.AugAssign)):
             yield _name(node)
@@ -112,7 +116,9 @@ def explain(fault: LocatedFault, case: TraceCase, source: Source) -> str:
     def text(line: int) -> str:
         return line_of(lines, line)
 
-    names = _assigned(text(wrong[0]))
+    names: set[str] = (
+        set() if "lambda" in text(wrong[0]) else _assigned(text(wrong[0]))
+    )  # the name is then the function's
     is_whole = fault.expected is not None and not fault.is_intermediate
     if len(wrong) > 1:
         message = [f"{_lines(wrong).capitalize()} do not fit together."]
@@ -124,7 +130,7 @@ def explain(fault: LocatedFault, case: TraceCase, source: Source) -> str:
     message += [f"  {row}" for row in (*_elements(fault), *_patterns(fault))]
     others = [line for step, line in fault.right_steps.items() if step not in _assigned(text(line))]
     others = [] if fault.kind == FaultKind.ONLY_LINE else others
-    used = names_used(lines, wrong[-1], fault.traced_lines, others) if fault.kind in _OF_ONE_LINE else ""
+    used = names_used(lines, wrong[-1], fault.computing_lines, others) if fault.kind in _OF_ONE_LINE else ""
     if not (used and fault.kind == FaultKind.ONLY_LINE):  # a number that the line uses may be wrong
         message += _advice(fault, case)
     if used:
@@ -189,7 +195,7 @@ def _advice(fault: LocatedFault, case: TraceCase) -> list[str]:
                 if second == first + 1
                 else f"Look at line {second}, and at the lines between the two: a step there is wrong, or missing."
             )
-            return [f"What line {first} makes is right; what line {second} makes of it is not. {where}"]
+            return [f"What line {first} makes can be right; what line {second} makes of it is not. {where}"]
         case FaultKind.UNUSED if not is_one:
             return [
                 f"What line {first} makes is right, but line {second} does not use it: "

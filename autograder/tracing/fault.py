@@ -59,8 +59,8 @@ class LocatedFault:
     right_steps: dict[str, int]
     """The names of the solution's steps that are right up to the fault, with their lines."""
     kind: FaultKind
-    traced_lines: frozenset[int]
-    """The lines that make tensors."""
+    computing_lines: frozenset[int]
+    """The lines that compute tensors or make steps of the solution: no constants, and no parts of other tensors."""
     is_intermediate: bool = False
     """True if the line computes something else from `made`."""
     result_count: int | None = None
@@ -85,14 +85,20 @@ def build_fault(
     until: the tensor before which right steps are listed. details: the last fields of `LocatedFault`.
     """
     tensors = [(number, tensor) for number, tensor in enumerate(status.made) if tensor.file == file]
-    traced = frozenset(tensor.line for _, tensor in tensors)
+    computing = frozenset(tensor.line for number, tensor in tensors if _is_computed(status, number))
     steps = dict[str, int]()
     for number, tensor in tensors:
         for match in status.matches[number] if number < until else ():
             if match.step:
                 steps.setdefault(match.step, tensor.line)
     places = tuple(dict.fromkeys(lines))
-    return LocatedFault(file, places, made, step, expected, steps, kind, traced, **details)
+    return LocatedFault(file, places, made, step, expected, steps, kind, computing, **details)
+
+
+def _is_computed(status: TensorStatus, number: int) -> bool:
+    if status.is_trivial[number] or status.is_from_factory(number):
+        return False
+    return not status.is_reshaped(number) or any(match.step for match in status.matches[number])
 
 
 def is_intermediate(status: TensorStatus, number: int, same_line: Sequence[int]) -> bool:
@@ -135,7 +141,8 @@ def wrong_return(status: TensorStatus, run: Run) -> LocatedFault | None:
     for result, right in zip(results, expected, strict=True):
         if result.shape == right.shape and has_same_values(result, right):
             continue
-        matches = status.reference.matches(result)
+        # A step of an alternative solution says nothing about what is missing here.
+        matches = [one for one in status.reference.matches(result) if one.is_given or one.number is not None]
         is_argument = any(match.is_given for match in matches)
         is_changed = is_argument and len({run.made[number].line for number in used}) > 1
         is_constant = bool(used) and all(map(status.is_from_factory, used))

@@ -118,6 +118,8 @@ class _FaultSearch:
         if substitution.is_swap:
             concerned += [user for other in substitution.replaced for user in self._users(other)]
         places = list(dict.fromkeys(map(self._place, sorted(concerned))))
+        if substitution.is_swap and self._run.returned and all(map(self._is_returned, substitution.replaced)):
+            places = list(dict.fromkeys([*places, self._run.returned]))  # the order may be wrong there
         if len(places) > 2 or any(place[0] != file for place in places):
             return None  # the fault may be in another cell
         is_single = len(status.iterations(number)) == 1 == len(places)
@@ -135,6 +137,11 @@ class _FaultSearch:
             status, [line for _, line in places], file, number, kind, made, expected,
             step=step, is_intermediate=is_on_the_way,
         )  # fmt: skip
+
+    def _is_returned(self, number: int) -> bool:
+        """Return whether a tensor is a result, as it is or reshaped."""
+        status, results = self._status, result_tensors(self._run)
+        return any(r == number or (status.is_reshaped(r) and number in status.ancestors[r]) for r in results)
 
     def _makes(self, number: int, values: torch.Tensor) -> bool:
         """Return whether the uncorrected run makes these values already."""
@@ -205,7 +212,10 @@ class _FaultSearch:
         status, substitution = self._status, correction.substitution
         number, needed, source = substitution.number, substitution.values, substitution.source
         made, next_step = self._made[number], self._next_step(source)
-        end = min((other for other in status.iterations(number) if other > number), default=len(self._made))
+        later = [other for other in status.iterations(number) if other > number]
+        # One call may reshape a tensor several times, which is no other iteration.
+        others = [n for n in later if not (status.is_reshaped(n) and number in status.ancestors[n])]
+        end = min(others, default=len(self._made))
         same_line = [n for n in range(number, end) if self._place(n) == self._place(number)]
         # For a constant, such as ones, show what the line computes from it.
         for last in reversed(same_line) if status.is_trivial[number] else ():

@@ -301,6 +301,8 @@ def _others(view: CodeView) -> Iterator[Change]:
                 yield node, new, "a function", 1
                 yield from _reordered(view, node)
             case ast.Attribute(value=value, attr=name):
+                if view.is_called(node) and name.endswith("_") and not name.startswith("_"):
+                    yield node, f"{view.text(value)}.{name[:-1]}", "a call in place", 0
                 for pair in pairs:
                     if name in pair:
                         yield node, f"{view.text(value)}.{pair[1 - pair.index(name)]}", "a function", 1
