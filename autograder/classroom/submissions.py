@@ -132,6 +132,14 @@ class SubmissionFiles:
         except (OSError, ValueError):
             return "", None
 
+    def stamp(self, submission: Submission) -> bytes | None:
+        """Return the time stamp that `read` would return, without reading the notebook."""
+        try:
+            with self._opened(submission.folder) as folder:
+                return stamp_in(folder)
+        except (OSError, ValueError):
+            return None
+
     def passed_over(self, units: Collection[str]) -> list[str]:
         """Return the paths within the folder where no submission of any unit is expected.
 

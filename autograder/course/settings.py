@@ -112,8 +112,8 @@ class HandingIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 - In JupyterLab with nbgrader: open *Assignment List* in the menu *Nbgrader*, and press **Submit**.
 - Elsewhere: upload the file `{notebook}` where your course takes files. Keep its name.
 
-The notebook need not be complete. Submit again as often as you like: your last submission before the deadline counts.""
-    """
+The notebook need not be complete. Submit again as often as you like: your last submission before the deadline counts.
+"""
     """Markdown; empty for none."""
 
     def section(self, notebook: str) -> str:

@@ -91,6 +91,10 @@ class Examiner:
         """Return the names of the exercise's hidden tests."""
         return [test.name for test in self._graders[unit][exercise]]
 
+    def has_secret(self, unit: str) -> bool:
+        """Return whether a secret seeds the cases of the unit's hidden tests."""
+        return any(test.secret for tests in self._graders[unit].values() for test in tests)
+
     def _requests(self, unit: str, exercise: str, test: str) -> tuple[tuple[Operation[Any], ...], torch.Tensor]:
         """Return the operations of a hidden test on the solution, and the fingerprints of their results.
 

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from .. import UserError, catalogue, course
 from ..catalogue.transcript import short_signature
 from ..course import content, notebook
-from ..course.case_secret import read_secret
 from ..course.cells import code_cells, unit_of, written_answers
 from ..graders import fixtures
 from ..graders.sandboxed import Change, SandboxedNotebook
@@ -277,7 +276,7 @@ class NotebookGrading:
             submission=submission.digest,
             kit=content.unit_digest(unit.name, self.class_folder),
             torch=str(torch.__version__),
-            cases=fixtures.DRAWN_FROM_SECRET if read_secret() else fixtures.DRAWN_FROM,
+            cases=fixtures.DRAWN_FROM_SECRET if self.examiner.has_secret(unit.name) else fixtures.DRAWN_FROM,
         )
 
 

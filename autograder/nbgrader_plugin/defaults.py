@@ -28,6 +28,7 @@ from traitlets import Enum
 
 from .. import output_files
 from ..course import settings
+from ..course.case_secret import read_secret
 from ..course.notebook_file import read_in, unreadable
 from ..course.settings import DAY, FILE
 from ..course.submitted_files import OpenedFolder
@@ -152,7 +153,7 @@ class MarkExercises(NbGraderPreprocessor):
         about[_SUBMISSION_TIME] = StampFormat.of_course(directory).read(stamp_at(Path(folder)))
         files = clean_notebook.pop_files(nb)
         content = damage(nb) or nbformat.writes(without_put_back(nb)).encode()
-        pool = _pool(self.device, directory.root)
+        pool = _current_pool(self.device, directory.root)
         try:
             report = pool.grade(GradeNotebook(name, content, about["assignment"], digest))
         except GradingRefused:
@@ -190,6 +191,19 @@ class RecordReport(NbGraderPreprocessor):
             records.put_provenance(gradebook.db, entry.id, records.provenance_of(report, page=""))
             gradebook.db.commit()
         return nb, resources
+
+
+_secrets: dict[GradingPool, str] = {}
+"""The course's secret when the process of a pool was last replaced."""
+
+
+def _current_pool(device: Device, course_folder: str) -> GradingPool:
+    """Return the pool; after a change of the course's secret, with a new process. Formgrader may run for weeks."""
+    pool, secret = _pool(device, course_folder), read_secret()
+    if _secrets.setdefault(pool, secret) != secret:
+        pool.end_processes()
+        _secrets[pool] = secret
+    return pool
 
 
 @cache

@@ -237,8 +237,9 @@ class ReceivedSubmission(msgspec.Struct, frozen=True):
     handed_in: datetime
     status: Literal["received", "marked", "waits", "replaced", "not_recorded"] = "received"
     """received: the file is in the course's folder, and is graded as soon as possible. waits: too many of the student's
-    files were graded in the last hour, or could not be graded. replaced: the student has submitted another file since,
-    which counts. not_recorded: the grade could not be recorded, for a reason that the instructor can read."""
+    files were graded in the last hour, or could not be graded. replaced: another file counts, a later one of the
+    student's or one of another member of the group. not_recorded: the grade could not be recorded, for a reason that
+    the instructor can read."""
     waits_until: datetime | None = None
     score: float | None = None
     """Points from hidden tests; null if the student may not see them yet."""

@@ -123,6 +123,8 @@ class ServedUnit:
         """Files that need nothing more, by student."""
         self._warnings: dict[str, str] = {}
         """Warnings about unreadable files of a student's group, by student, as last noticed."""
+        self._outranked: dict[str, FileFingerprint] = {}
+        """Files that do not count because another file of the student's group does, by student."""
         self._in_progress: dict[str, FileFingerprint] = {}
         self._waiting: dict[str, tuple[FileFingerprint, Wait]] = {}
         self._noticed_at: dict[str, float] = {}
@@ -150,6 +152,8 @@ class ServedUnit:
     def outcome(self, about: ReceivedSubmission, fingerprint: FileFingerprint) -> ReceivedSubmission:
         """Return what became of a file, as far as the student may know; `about` if it is still to be graded."""
         student = about.student
+        if self._outranked.get(student) == fingerprint:
+            return msgspec.structs.replace(about, status="replaced")
         searched, waits = self._waiting.get(student, (None, None))
         if waits and searched == fingerprint:
             return msgspec.structs.replace(about, status="waits", waits_until=waits.until)
@@ -227,6 +231,11 @@ class ServedUnit:
         """Return the files that have changed, and the seconds until one that is being written may be complete."""
         new: list[_NewFile] = []
         again = _SEARCHED_SECONDS if self._finder.is_searching else _NEVER
+        self._outranked = {
+            member.student: FileFingerprint.of(work.submitted / member.student / self.name, f"{self.name}.ipynb")
+            for member in work.submissions
+            if member.author
+        }
         for submission in work.submissions:
             student = submission.student
             if submission.notebook is None or student in self._in_progress:

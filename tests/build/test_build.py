@@ -103,6 +103,9 @@ def test_how_to_hand_in_is_the_course_s_own_text(text):
     assert [
         cell.id for cell in source_notebook(*text(), msgspec.structs.replace(theirs, handing_in=HandingIn(""))).cells
     ] == ["unit-1"]
+    default = HandingIn().section("unit.ipynb")
+    assert "the file `unit.ipynb`" in default
+    assert default.endswith("your last submission before the deadline counts.")
 
 
 def test_what_only_draws_is_collapsed_and_its_first_line_says_so(text):

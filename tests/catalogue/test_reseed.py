@@ -52,13 +52,18 @@ def autograder(course, *arguments, code=0):
     return done.stdout if code == 0 else done.stderr
 
 
-def marked(course):
-    """The report on an answer that is right only for the published hidden case of one test and the public cases."""
+def learnt_by_heart(course):
+    """A notebook whose answer is right only for the published hidden case of one test and the public cases."""
     rows, published = Cases("test_rows"), Cases(IN_TURN)
     drawn = [rows.randn(4, 5), rows.randn(1, 6), published.randn(2, 3, 5), published.randn(5)]
     code = LEARNT_BY_HEART.replace("{known}", str([float(one.flatten()[0]) for one in drawn]))
     notebook = (course / "release" / UNIT / f"{UNIT}.ipynb").read_bytes()
-    (course / "answer.ipynb").write_bytes(edited(notebook, layer_norm=code))
+    return edited(notebook, layer_norm=code)
+
+
+def marked(course):
+    """The report on the answer that is learnt by heart."""
+    (course / "answer.ipynb").write_bytes(learnt_by_heart(course))
     return json.loads(autograder(course, "mark", "answer.ipynb"))
 
 
@@ -83,6 +88,58 @@ def test_an_answer_learnt_by_heart_fails_with_a_secret_until_the_file_is_removed
     assert marked(course) == published
     autograder(course, "reseed")
     assert marked(course)["kit"] not in (published["kit"], private["kit"])
+
+
+FORMGRADER = f"""
+import sys
+from nbgrader.apps import NbGrader, NbGraderAPI
+from nbgrader.coursedir import CourseDirectory
+
+program = NbGrader()
+program.initialize([])
+api = NbGraderAPI(CourseDirectory(parent=program), parent=program)
+for student in sys.stdin:
+    outcome = api.autograde("{UNIT}", student.strip(), force=True)
+    print(outcome.get("error", ""), file=sys.stderr)
+    print("graded" if outcome["success"] else "failed", flush=True)
+"""
+"""The code that formgrader's Autograde button runs in JupyterLab's process, for each student's id that it reads."""
+
+
+def test_an_open_formgrader_grades_with_the_new_secret(course, tmp_path):
+    folder = tmp_path / "class"
+    autograder(course, "new-course", folder, UNIT)
+    submitted = folder / "submitted" / "ada" / UNIT / f"{UNIT}.ipynb"
+    submitted.parent.mkdir(parents=True)
+    submitted.write_bytes(learnt_by_heart(course))
+    errors = (tmp_path / "errors").open("w")
+    formgrader = subprocess.Popen(
+        [sys.executable, "-c", FORMGRADER],
+        cwd=folder,
+        env={**os.environ, "AUTOGRADER_COURSE": str(course)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+    )
+
+    def report_after_a_click():
+        print("ada", file=formgrader.stdin, flush=True)
+        assert formgrader.stdout.readline() == "graded\n", (tmp_path / "errors").read_text()
+        return json.loads((folder / "autograded" / "ada" / UNIT / "report.json").read_text())
+
+    with errors, formgrader:
+        published = report_after_a_click()
+        autograder(course, "reseed")
+        private = report_after_a_click()
+        (course / FILE).unlink()
+        again = report_after_a_click()
+        formgrader.stdin.close()
+    assert IN_TURN in passed(published)
+    assert IN_TURN not in passed(private)
+    assert private["cases"] == DRAWN_FROM_SECRET
+    assert private["score"] < published["score"]
+    assert (again["kit"], again["cases"], passed(again)) == (published["kit"], DRAWN_FROM, passed(published))
 
 
 def test_refuses_where_it_makes_no_sense(course):

@@ -5,6 +5,7 @@ tries a fifteenth of them on each exercise, `pytest --every` all.
 """
 
 import json
+import re
 import subprocess
 import sys
 
@@ -33,6 +34,24 @@ def test_every_exercise_was_tried(found):
 def test_knowing_the_examples_earns_what_they_are_worth(found):
     earned_more = [one for one in found if one["score"] > one["public"] + ROUNDING]
     assert earned_more == []
+
+
+def test_the_security_page_has_the_points_of_the_examples(found):
+    """The units are in the order of the README's table."""
+    units = re.findall(r"^\| \d\. \[(\w+)\]", (REPOSITORY / "README.md").read_text(), re.M)
+    assert sorted(units) == sorted(course.unit_names())
+    public, all_points = [], []
+    for unit in units:
+        exercises = [exercise.name for exercise in course.unit(unit).exercises]
+        by_heart = {name: 0.0 for name in exercises if not name.startswith("hunt_")}  # chance may pass a bug hunt
+        for one in found:
+            if one["unit"] == unit and one["exercise"] in by_heart:
+                by_heart[one["exercise"]] = max(by_heart[one["exercise"]], one["public"])
+        public.append(f"{sum(by_heart.values()):.4g}")
+        all_points.append(f"{course.unit(unit).max_score:g}")
+    page = (REPOSITORY / "docs" / "security.md").read_text()
+    assert f"| points of the public examples, without bug hunts | {' | '.join(public)} |" in page
+    assert f"| points of all hidden tests | {' | '.join(all_points)} |" in page
 
 
 def test_no_grader_of_hidden_results_is_passed_by_chance(found):

@@ -126,6 +126,13 @@ def test_an_instructor_gets_by_the_page_from_a_clone_to_marks(tmp_path):
 PAGES = [*(REPOSITORY / "docs").rglob("*.md"), REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"]
 
 
+@pytest.mark.parametrize("page", sorted((REPOSITORY / "docs" / "design").glob("*.md")), ids=lambda page: page.stem)
+def test_each_class_that_a_design_page_names_is_in_the_code(page):
+    code = "\n".join(path.read_text() for path in (REPOSITORY / "autograder").rglob("*.py"))
+    named = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)`", page.read_text()))
+    assert sorted(name for name in named if not re.search(rf"\b{name}\b", code)) == []
+
+
 def anchors(page):
     """The anchors of a page's headings, as GitHub names them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.M)

@@ -203,7 +203,7 @@ class TestHalfPrecisionAttention(contracts.Graders):
         cases += [self.draw(rng.of(dtype), 2, 3, 5, 6, 4) for dtype in HALF]
         self.assert_agree_in_half(student, reference, cases)
 
-    @contracts.points(1)
+    @contracts.points(1, property=True)
     def test_scaling(self, student, reference, rng):
         """Scaled queries are not rounded to half precision: scores that are equal stay equal."""
         cases = [self.different_keys_of_one_score(rng.of(dtype), 2, 6, 5) for dtype in HALF]
