@@ -215,9 +215,10 @@ class CodeView:
 
     def options(self, node: ast.AST) -> list[str]:
         """Return the arguments of the function around a node that have default values."""
-        args = function.args if (function := self.function(node)) else None
-        if args is None:
+        around = self.function(node)
+        if around is None:
             return []
+        args = around.args
         named = [one.arg for one in (*args.posonlyargs, *args.args)]
         defaults = zip(args.kwonlyargs, args.kw_defaults, strict=True)
         return named[len(named) - len(args.defaults) :] + [one.arg for one, default in defaults if default is not None]

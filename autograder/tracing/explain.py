@@ -82,11 +82,7 @@ def _assignments(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 def _names_read(statement: ast.stmt, line: int) -> Iterator[str]:
     """Yield the names that a statement reads; of a block, only those that this line reads."""
-    nodes = ast.walk(statement)
-    filled = {node.value for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)}
     for node in _name_nodes(statement):
-        if node in filled:  # `bias` in `bias[0] = x`
-            continue
         is_there = node.lineno == line or not hasattr(statement, "body")
         if is_there and (isinstance(node.ctx, ast.Load) or isinstance(statement, ast.AugAssign)):
             yield _name(node)
