@@ -23,9 +23,8 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from ..core.edit_trials import OverLimit, cpu_limit
-from ..core.judgement import Explanation, explain, explained_by
-from ..core.mistake_signatures import has_numbers, is_telling, match
+from ..core.bench import OverLimit, cpu_limit
+from ..core.judgement import Explanation, explain, explained_by, has_numbers, is_telling, match
 from ..report import Diagnosis, Mistake
 from .transcript import (
     Behaviour,

@@ -21,7 +21,7 @@ import torch
 
 from .. import report
 from ..core.bench import Operation
-from ..core.mistake_signatures import Signature as MistakeSignature
+from ..core.judgement import Signature as MistakeSignature
 from ..core.observation import Observation
 from ..core.operations import Assemble, Build, Call, ManualSeed, NamedParameters, ProbeDevice
 from ..core.packing import Opaque
@@ -53,7 +53,7 @@ class Trace:
     """`passed`, `failed` and so on. Not compared, because it may depend on a call that only the sandbox makes."""
     events: tuple[Event, ...]
     mistake: MistakeSignature = field(default_factory=list, compare=False)
-    """The signature of what the test found wrong, see `core.mistake_signatures`; empty if it passed."""
+    """The signature of what the test found wrong, see `core.judgement`; empty if it passed."""
 
 
 Transcript = tuple[Trace, ...]

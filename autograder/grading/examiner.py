@@ -13,10 +13,9 @@ from ..catalogue.bug_hunts import hunt_of
 from ..catalogue.diagnosis import Pairs, diagnose
 from ..catalogue.transcript import Behaviour, Misconception, Question, Trace, Transcript
 from ..core import library_calls
-from ..core.bench import Bench, Operation
-from ..core.counterexample import PackedFunction
-from ..core.edit_trials import TryEdits, fingerprint
-from ..core.library_recorders import observe_functions, observe_operators
+from ..core.bench import Bench, Operation, TryEdits, fingerprint
+from ..core.constructed_answers import PackedFunction
+from ..core.library_calls import observe_functions, observe_operators
 from ..core.observation import Observation, StudentFault
 from ..core.operations import Kind, KindOf, NamedParameters
 from ..core.packing import round_trip
@@ -94,7 +93,7 @@ class Examiner:
     def _requests(self, unit: str, exercise: str, test: str) -> tuple[tuple[Operation[Any], ...], torch.Tensor]:
         """Return the operations of a hidden test on the solution, and the fingerprints of their results.
 
-        The fingerprints (see `core.edit_trials`) have the shape (operation, 3).
+        The fingerprints (see `core.bench`) have the shape (operation, 3).
         """
         bench = _Remembering(candidate_bench(unit, None))
         list(self.verdicts(unit, exercise, bench, [test]))
@@ -111,7 +110,7 @@ class Examiner:
         )
 
     def prints_of(self, unit: str, misconception: str, operations: tuple[Operation[Any], ...]) -> torch.Tensor:
-        """Return the fingerprints (see `core.edit_trials`) of a misconception's results, (operation, 3)."""
+        """Return the fingerprints (see `core.bench`) of a misconception's results, (operation, 3)."""
         bench = candidate_bench(unit, catalogue.misconceptions(unit)[misconception].recreated())
         prints: torch.Tensor = bench.ask(TryEdits(((),), operations))[0]
         return prints

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.counterexample import unpacked_function
-from ..core.mistake_signatures import CommonMistakes
+from ..core.constructed_answers import unpacked_function
+from ..core.judgement import CommonMistakes
 from .account import IMPORTANCE, show_account, show_lines, show_summary
 from .call_description import calls_with_results
 from .examples import decode_value, expand_steps, hunts
