@@ -22,7 +22,7 @@ import torch
 
 from autograder import catalogue, course
 from autograder.catalogue.candidate import strip_annotations
-from autograder.catalogue.mutation_record import table
+from autograder.catalogue.mutation_report import table
 from autograder.catalogue.transcript import LazyTranscript, Trace
 from autograder.core.bench import OverLimit, cpu_limit
 from autograder.graders.collection import collect

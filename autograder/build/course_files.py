@@ -32,7 +32,7 @@ from ..student_check.unit_data import (
     read_unit,
     zip_file,
 )
-from . import lesson_file
+from . import release_files
 from .exercise_files import left_to_write
 from .release_files import (
     ASSISTANTS,
@@ -185,9 +185,9 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
         _reject_incomplete(text.stem)
         source = stage / "source" / text.stem
         source.mkdir(parents=True)
-        lesson = lesson_file.lesson(text)
+        lesson = release_files.lesson(text)
         notebook = source_notebook(text, folder() / "solutions" / text.name, settings, with_hints=lesson is not None)
-        lesson_file.reject_unmatched(text, lesson, notebook)
+        release_files.reject_unmatched(text, lesson, notebook)
         lessons[text.stem] = {} if lesson is None else {LESSON: lesson}
         nbformat.write(notebook, source / f"{text.stem}.ipynb")
         (source / README).write_text(readme(text.stem, notebook, settings, with_lesson=lesson is not None))

@@ -1,8 +1,8 @@
 """The catalogue of known answers, the diagnosis of wrong answers with it, and a report on how well that works.
 
 `known_answers` collects misconceptions and alternative solutions. `diagnosis` finds one or two misconceptions that
-behave like a wrong answer in the hidden tests. `mutation_report` grades all known answers, and `mutation_record` writes
-the results. `bug_hunts` makes exercises of misconceptions. Others import all its modules but `candidate`.
+behave like a wrong answer in the hidden tests. `mutation_report` grades all known answers and writes the results.
+`bug_hunts` makes exercises of misconceptions. Others import all its modules but `candidate`.
 """
 
 from .candidate import KINDS as KINDS

@@ -21,8 +21,7 @@ import torch
 
 from .. import course
 from ..course import content
-from ..course.case_secret import read_secret
-from ..course.settings import FILE, folder
+from ..course.settings import FILE, folder, read_secret
 from .known_answers import misconceptions, right_answers
 
 T = TypeVar("T")

@@ -235,6 +235,11 @@ class Candidate:
     """True if the sentence is also true for every class that differs only in its initial weights."""
 
     @property
+    def is_misconception(self) -> bool:
+        """True if the answer is a misconception, not a right answer."""
+        return self.caught_by is not None
+
+    @property
     def answer(self) -> Any:
         """The answer as a function or class."""
         return self.code.answer if isinstance(self.code, Code) else self.code

@@ -91,11 +91,11 @@ def reseed() -> None:
 
     Public tests and the released files stay the same. The next `autograder grade` grades every submission again.
     """
-    from ..course import case_secret, content
+    from ..course import content, settings
 
     if not content.place(content.HIDDEN).is_dir():
         fail("This course has no hidden tests, so there are no hidden inputs to draw.")
-    path = case_secret.write_secret()
+    path = settings.write_secret()
     print_lines(
         [
             f"{path} has a new secret. Keep it private; if you delete it, the published numbers are used again.",
@@ -187,8 +187,7 @@ def _table(outcomes: "list[Outcome]", way: "Way") -> Table:
 
 
 def _write_page(outcomes: "list[Outcome]") -> None:
-    from ..catalogue.mutation_record import below_digest, page, records
-    from ..catalogue.mutation_report import check_verdicts
+    from ..catalogue.mutation_report import below_digest, check_verdicts, page, records
     from ..course.settings import folder
 
     checked = list(check_verdicts())
@@ -200,11 +199,11 @@ def _write_page(outcomes: "list[Outcome]") -> None:
 
 def _reject_secret() -> None:
     """Fail if the course has a secret, because the page reports on the published numbers."""
-    from ..course import case_secret
+    from ..course.settings import SECRET_FILE, read_secret
 
-    if case_secret.read_secret():
+    if read_secret():
         fail(
-            f"{PAGE} reports on the published inputs, but {case_secret.FILE} replaces them: move this file elsewhere, "
+            f"{PAGE} reports on the published inputs, but {SECRET_FILE} replaces them: move this file elsewhere, "
             "or give the command without --write."
         )
 

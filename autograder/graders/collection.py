@@ -22,8 +22,7 @@ from ..core.library_calls import LIBRARIES
 from ..core.lost_aspects import OF_VALUE
 from ..core.observation import Missing, Raised, StudentFault
 from ..course import content
-from ..course.case_secret import read_secret
-from ..course.settings import load
+from ..course.settings import load, read_secret
 from ..report import TestOutcome
 from ..sandbox.client import Crashed, TimedOut
 from . import fixtures

@@ -15,8 +15,7 @@ import pytest
 import torch
 
 from autograder import catalogue, course
-from autograder.catalogue.mutation_record import check_part
-from autograder.catalogue.mutation_report import check_verdict, released_check
+from autograder.catalogue.mutation_report import check_part, check_verdict, released_check
 from autograder.core import random_results
 from autograder.core.comparison import Mismatch
 from autograder.core.judgement import ANY_GRADIENTS, CommonMistakes, matching_mistakes, signature_of
