@@ -27,9 +27,8 @@ def shows(number, *places):
 
 def mistake(name, shown, sentence=""):
     entry = Candidate("f", name, sentence or f"{name}.", None, "value", caught_by=min(shown, key=TESTS.index))
-    return Misconception(
-        entry, Behaviour(lambda: transcript(shown), lambda question: question.answered(tuple(transcript(shown))))
-    )
+    traces = {trace.test: trace for trace in transcript(shown)}
+    return Misconception(entry, Behaviour(transcript(shown), traces.__getitem__))
 
 
 def found(shown, *mistakes):
