@@ -41,7 +41,7 @@ def combined(*mistakes: Candidate) -> Candidate | None:
 
 
 def drawn(number: int, seed: int) -> Iterator[tuple[str, Pair]]:
-    """Yield at most `number` pairs that run together, each with its unit: one of each exercise, then one more of each."""
+    """Yield at most `number` pairs, each with its unit: one of each exercise, then another of each."""
     draw = random.Random(seed)
     known = [of_exercise for unit in course.unit_names() for of_exercise in _known(unit)]
     if number < len(known):
