@@ -41,7 +41,6 @@ from .release_files import (
     SINGLE_FILES,
     facade,
     for_assistants,
-    modules,
     readme,
     requirements,
     single_files,
@@ -180,7 +179,6 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
     """Build the units with these texts into the folder `stage`. is_new: ignore results that earlier builds cached."""
     settings = load()
     lessons = dict[str, dict[str, Any]]()
-    code = [path.read_text(encoding="utf-8") for path in modules()]
     for text in texts:
         _reject_incomplete(text.stem)
         source = stage / "source" / text.stem
@@ -194,7 +192,7 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
         if settings.assistants:
             instructions = for_assistants(text.stem, settings, with_lesson=lesson is not None)
             (source / ASSISTANTS).write_text(instructions)
-        (source / REQUIREMENTS).write_text(requirements(notebook, code))
+        (source / REQUIREMENTS).write_text(requirements(notebook))
     with GradingProcess("cpu", settings, own_code_alone=True) as grading_process:
         # The import takes seconds, in which the grading process starts.
         from ..gradebook.nbgrader_course import GRADEBOOK, address_of, nbgrader_api

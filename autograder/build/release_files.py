@@ -28,7 +28,7 @@ import re
 import tarfile
 import textwrap
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import metadata, requires
 from io import BytesIO
@@ -49,7 +49,8 @@ from .source_notebook import COLUMNS, BuildError, called_in, locked, points_of
 
 README, REQUIREMENTS, ASSISTANTS = "README.md", "requirements.txt", "AGENTS.md"
 _ENGINE = "attention-autograder"
-_ALWAYS = "jupyterlab"
+_ALWAYS = frozenset({"jupyterlab", "torch", "matplotlib"})
+"""What students need for every notebook: the student check imports the last two."""
 _PACKAGE = Path(__file__).parents[1]
 _FACADE = _PACKAGE / "student_check" / "facade.py"
 _LOADER, _CHECK = _PACKAGE / "student_check" / "loader.py", _PACKAGE / "student_check" / "check.py"
@@ -153,30 +154,12 @@ def for_assistants(unit: str, settings: Settings, *, with_lesson: bool) -> str:
     )
 
 
-def requirements(notebook: Any, check: Iterable[str]) -> str:
-    """Return the text of requirements.txt: those of the engine's requirements that the notebook or the check imports.
-
-    check: the sources of the student check's modules.
-    """
-    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    imported = set[str]().union(*map(_imported_packages, [*code, *check])) | {_ALWAYS}
+def requirements(notebook: Any) -> str:
+    """Return the text of requirements.txt: the engine's requirements that the notebook or the check imports."""
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    imported = _ALWAYS.union(map(str.lower, re.findall(r"^(?:import|from) (\w+)", code, re.M)))
     wanted = [line.partition(";")[0].strip() for line in requires(_ENGINE) or [] if "extra" not in line]
-    return "".join(sorted(f"{line}\n" for line in wanted if _name(line) in imported))
-
-
-def _imported_packages(code: str) -> set[str]:
-    try:
-        nodes = ast.parse(code).body
-    except SyntaxError:  # it has a line for IPython
-        return set()
-    whole = [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
-    of = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
-    return {name.partition(".")[0].lower() for name in whole + of}
-
-
-def _name(requirement: str) -> str:
-    found = re.match(r"[\w.-]+", requirement)
-    return found[0].lower() if found else ""
+    return "".join(sorted(f"{line}\n" for line in wanted if re.split(r"[^\w.-]", line.lower())[0] in imported))
 
 
 def single_files(root: Path, check: str) -> dict[Path, str]:

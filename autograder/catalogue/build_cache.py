@@ -19,7 +19,6 @@ from typing import Any, Literal, TypeVar
 import msgspec
 import torch
 
-from .. import course
 from ..course import content
 from ..course.settings import FILE, folder, read_secret
 from .known_answers import misconceptions, right_answers
@@ -36,14 +35,13 @@ _PACKAGES = {".dist-info", ".egg-link", ".pth"}
 class BuildCache:
     """The cache file for results of one kind on one exercise."""
 
-    def __init__(self, kind: Literal["handout", "marks", "shown"], unit: str, exercise: str) -> None:
+    def __init__(self, kind: Literal["handout", "shown"], unit: str, exercise: str) -> None:
         """kind: `shown` is for results on single misconceptions, which do not depend on the others.
 
-        Raises UnknownUnit, UnusableUnit, and EditError if the exercise's misconceptions cannot be read.
+        Raises EditError if the exercise's misconceptions cannot be read.
         """
         self._file = folder() / FOLDER / kind / f"{unit}.{exercise}"
-        settings = repr(course.unit(unit).exercise(exercise)) if kind == "marks" else ""  # its points
-        self._origin = _origin(unit, exercise, settings, with_misconceptions=kind != "shown").encode()
+        self._origin = _origin(unit, exercise, with_misconceptions=kind != "shown").encode()
 
     def read(self, form: type[T]) -> T | None:
         """Return the cached result; None if it is missing, outdated or not of the type `form`."""
@@ -68,13 +66,13 @@ def _digest(encoded: bytes) -> bytes:
     return hashlib.sha256(encoded).hexdigest().encode()
 
 
-def _origin(unit: str, exercise: str, settings: str, *, with_misconceptions: bool) -> str:
+def _origin(unit: str, exercise: str, *, with_misconceptions: bool) -> str:
     """Return a digest of everything on which the results on an exercise's known answers can depend.
 
     with_misconceptions: include the exercise's own misconceptions.
     """
     digested = hashlib.sha256()
-    parts = settings.encode(), *_environment(), *_content(unit, exercise, with_misconceptions=with_misconceptions)
+    parts = *_environment(), *_content(unit, exercise, with_misconceptions=with_misconceptions)
     for part in parts:
         digested.update(b"%d %b" % (len(part), part))
     return digested.hexdigest()

@@ -43,7 +43,6 @@ from ..pool.grading_pool import GradingProcess
 from ..pool.requests import Known
 from ..report import ExerciseReport
 from ..student_check.unit_data import EXAMPLES, MISTAKES, STEPS, WRITTEN, data_file, read_unit
-from .build_cache import BuildCache
 
 T = TypeVar("T")
 Way = Literal["in process", "sandboxed"]
@@ -236,37 +235,16 @@ def entries(units: Sequence[str] = (), named: str = "") -> list[tuple[str, catal
     return found
 
 
-def outcomes(
-    grading_process: Callable[[], GradingProcess], known: Sequence[tuple[str, catalogue.Candidate]], *, is_new: bool
-) -> Iterator[Outcome]:
-    """Grade known answers in the grading process; yield the outcomes in the order of the answers.
-
-    grading_process: called if any report is not cached; returns the grading process. is_new: ignore cached reports.
-    """
+def outcomes(grading_process: GradingProcess, known: Sequence[tuple[str, catalogue.Candidate]]) -> Iterator[Outcome]:
+    """Grade known answers, each with its unit, in the grading process; yield the outcomes in their order."""
     for unit, of_unit in groupby(known, key=lambda one: one[0]):
         its = [entry for _, entry in of_unit]
-        exercises = dict.fromkeys(entry.exercise for entry in its)
-        caches = {exercise: BuildCache("marks", unit, exercise) for exercise in exercises}  # each hashes the engine
-        reports: dict[str, dict[str, ExerciseReport]] = {
-            exercise: {} if is_new else cache.read(dict[str, ExerciseReport]) or {}
-            for exercise, cache in caches.items()
-        }
-        missing = [entry for entry in its if _key(entry) not in reports[entry.exercise]]
-        graded = grading_process().grade_known(unit, list(map(_known, missing))) if missing else []
-        for entry, report in zip(missing, graded, strict=True):
-            reports[entry.exercise][_key(entry)] = report
-        for exercise in {entry.exercise for entry in missing}:
-            caches[exercise].write(reports[exercise])
-        for entry in its:
-            yield Outcome(unit, entry, reports[entry.exercise][_key(entry)])
+        for entry, report in zip(its, grading_process.grade_known(unit, list(map(_known, its))), strict=True):
+            yield Outcome(unit, entry, report)
 
 
 def _known(entry: catalogue.Candidate) -> Known:
     return ("misconception" if entry.is_misconception else "right_answer"), entry.name
-
-
-def _key(entry: catalogue.Candidate) -> str:
-    return "/".join(_known(entry))
 
 
 def outcome(grading_process: GradingProcess, unit: str, entry: catalogue.Candidate, way: Way = "in process") -> Outcome:

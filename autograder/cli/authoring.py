@@ -1,7 +1,6 @@
 """`autograder build`, `matrix`, `new-exercise`, `remove-exercise` and `reseed`: the commands for a course's author."""
 
 from contextlib import ExitStack
-from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -156,13 +155,11 @@ def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
         )
     settings = load()
     with ExitStack() as stack:
-        grading_process = cache(
-            lambda: stack.enter_context(GradingProcess("cpu", settings, own_code_alone=way == "in process"))
-        )
+        grading_process = stack.enter_context(GradingProcess("cpu", settings, own_code_alone=way == "in process"))
         graded = (
-            (outcome(grading_process(), unit, entry, way) for unit, entry in known)
+            (outcome(grading_process, unit, entry, way) for unit, entry in known)
             if way == "sandboxed"
-            else outcomes(grading_process, known, is_new=not (units or only))
+            else outcomes(grading_process, known)
         )
         hidden = not to_stderr.is_terminal
         return list(track(graded, total=len(known), console=to_stderr, transient=True, disable=hidden))
