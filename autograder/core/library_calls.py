@@ -12,6 +12,7 @@ from functools import cache, wraps
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.nn.attention import flex_attention
 
 LIBRARY_SOFTMAX = "library softmax"
@@ -31,8 +32,12 @@ _NOT_ATTENTION = re.compile(r"(register|activate|restore|list|current)_\w*")
 """Functions that choose a kernel and run none."""
 
 _seen: set[str] = set()
-_IN_PYTHON = ((torch.nn.functional, "multi_head_attention_forward"), (flex_attention, "flex_attention"))
-"""Functions of attention that need not call an operator of attention."""
+_IN_PYTHON = (
+    (torch.nn.functional, "multi_head_attention_forward", LIBRARY_ATTENTION),
+    (flex_attention, "flex_attention", LIBRARY_ATTENTION),
+    (forward_ad, "make_dual", AUTOGRAD),
+)
+"""Functions that need not call an operator of their library: module, name and library."""
 _registered: dict[str, torch.library.Library] = {}
 """Library objects by namespace. A registration lasts as long as its library object exists."""
 
@@ -70,14 +75,14 @@ def observe_functions() -> None:
     if isinstance(engine_of._execution_engine, _RecordingEngine):
         return
     engine_of._execution_engine = _RecordingEngine(engine_of._execution_engine)
-    for module, name in _IN_PYTHON:
-        setattr(module, name, _recording_function(getattr(module, name)))
+    for module, name, library in _IN_PYTHON:
+        setattr(module, name, _recording_function(getattr(module, name), library))
 
 
-def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
+def _recording_function(function: Callable[..., Any], library: str) -> Callable[..., Any]:
     @wraps(function)
     def recording(*args: Any, **kwargs: Any) -> Any:
-        record(LIBRARY_ATTENTION)
+        record(library)
         return function(*args, **kwargs)
 
     return recording
