@@ -35,9 +35,10 @@ _seen: set[str] = set()
 _IN_PYTHON = (
     (torch.nn.functional, "multi_head_attention_forward", LIBRARY_ATTENTION),
     (flex_attention, "flex_attention", LIBRARY_ATTENTION),
+    (torch.distributions.SoftmaxTransform, "_call", LIBRARY_SOFTMAX),
     (forward_ad, "make_dual", AUTOGRAD),
 )
-"""Functions that need not call an operator of their library: module, name and library."""
+"""Functions that need not call an operator of their library: module or class, name, and library."""
 _registered: dict[str, torch.library.Library] = {}
 """Library objects by namespace. A registration lasts as long as its library object exists."""
 
@@ -75,8 +76,8 @@ def observe_functions() -> None:
     if isinstance(engine_of._execution_engine, _RecordingEngine):
         return
     engine_of._execution_engine = _RecordingEngine(engine_of._execution_engine)
-    for module, name, library in _IN_PYTHON:
-        setattr(module, name, _recording_function(getattr(module, name), library))
+    for owner, name, library in _IN_PYTHON:
+        setattr(owner, name, _recording_function(getattr(owner, name), library))
 
 
 def _recording_function(function: Callable[..., Any], library: str) -> Callable[..., Any]:
