@@ -19,6 +19,7 @@ import torch
 
 from .. import report
 from ..core.judgement import Signature as MistakeSignature
+from ..core.judgement import tensor_sums
 from ..core.observation import Observation
 from ..core.packing import Opaque
 from ..graders.backend import Event
@@ -30,8 +31,6 @@ COMPARED = ("changed", "devices", "value", "gradients", "parameter_gradients", "
 _SUMMED = (torch.float32, torch.float64)
 _MOST_SUMMED = 10_000
 """Most elements of a tensor that is summed; tensors of right answers have less than a tenth of that."""
-_GOLDEN_ANGLE = 2.399963
-"""Angle in radians; the cosines of its multiples, which weight a sum, never repeat."""
 _MOST_SUMS = 64
 _DIGITS = 6
 Signature = tuple[Hashable, tuple[float, ...]]
@@ -161,7 +160,7 @@ def short_signature(transcript: Transcript) -> report.Behaviour:
 def _exact(value: Any, sums: list[float]) -> Hashable:
     """Return the parts of a value that are compared exactly, and append two sums for each of its tensors to `sums`."""
     if isinstance(value, torch.Tensor):
-        return _exact_in_tensor(value.detach(), sums)
+        return _exact_in_tensor(value, sums)
     if isinstance(value, Observation):
         return tuple(_exact(getattr(value, name), sums) for name in COMPARED)
     if isinstance(value, Trace):
@@ -177,13 +176,9 @@ def _exact_in_tensor(tensor: torch.Tensor, sums: list[float]) -> Hashable:
     exact = (tensor.dtype, tuple(tensor.shape))
     if tensor.dtype not in _SUMMED or not 0 < tensor.numel() <= _MOST_SUMMED:
         return exact
-    flat = tensor.flatten().double()
-    odd = (int(flat.isnan().sum()), int(flat.isposinf().sum()), int(flat.isneginf().sum()))
-    flat = flat.nan_to_num(0.0, 0.0, 0.0)
-    flat = flat.sign() * flat.abs().log1p()  # so that one huge element does not hide the others
-    positions = torch.arange(1, flat.numel() + 1, dtype=torch.float64)
-    sums += (float(flat.abs().sum()), float(flat @ torch.cos(positions * _GOLDEN_ANGLE)))
-    return (*exact, odd)
+    broken, its_sums = tensor_sums(tensor)
+    sums += its_sums
+    return (*exact, tuple(broken))
 
 
 def _in_order(value: Hashable) -> str:

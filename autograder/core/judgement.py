@@ -406,17 +406,19 @@ def _described(value: Any) -> tuple[Any, list[float]]:
         return type(value).__name__, []
     if value.numel() > _MOST_SUMMED:
         return list(value.shape), []
-    flat = value.detach().flatten().double()
+    broken, sums = tensor_sums(value)
+    return (list(value.shape), broken), sums
+
+
+def tensor_sums(tensor: torch.Tensor) -> tuple[list[int], list[float]]:
+    """Return the numbers of NaN, inf and -inf in a tensor, and two sums over its other elements."""
+    flat = tensor.detach().flatten().double()
     broken = [int(flat.isnan().sum()), int((flat == torch.inf).sum()), int((flat == -torch.inf).sum())]
     flat = flat.nan_to_num(0.0, 0.0, 0.0)
     flat = flat.sign() * flat.abs().log1p()  # so that one huge element does not hide the others
-    return (list(value.shape), broken), [float(flat.abs().sum()), float(_weighed(flat).sum())]
-
-
-def _weighed(values: torch.Tensor) -> torch.Tensor:
-    """Return each element times a factor of its position, so that the sum depends on the order."""
-    places = torch.arange(1, values.numel() + 1, dtype=torch.float64).reshape(values.shape)
-    return values * torch.cos(places * 2.399963)  # the golden angle: the cosines never repeat
+    places = torch.arange(1, flat.numel() + 1, dtype=torch.float64)
+    weighed = flat * torch.cos(places * 2.399963)  # the golden angle, whose cosines never repeat: the order counts
+    return broken, [float(flat.abs().sum()), float(weighed.sum())]
 
 
 def _checksum(exact: str) -> int:
