@@ -13,17 +13,15 @@ A dispatch mode sees each operator, so the counts are the same on every machine.
 """
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from .arguments import Arguments, tensors_in
-from .run_trace import IsOwnFile, OperatorMode, memory_id, name_of, operands_in
+from .run_trace import IsOwnFile, OperatorMode, memory_id, name_of, operands_in, own_line
 
 _expired = torch.UntypedStorage._expired
 """Returns whether memory was freed, like `StorageWeakRef.expired`, but in a third of the time."""
@@ -159,9 +157,9 @@ class CostCounter(OperatorMode):
         cost = self.cost
         if numbers := self._memory.take(tensor):
             if numbers > cost.largest.count:
-                cost.largest = Maximum(numbers, str(tuple(tensor.shape)), *self._place())
+                cost.largest = Maximum(numbers, str(tuple(tensor.shape)), *own_line(self._own))
             if alive := self._memory.more_than(cost.alive.count):
-                cost.alive = Maximum(alive, "", *self._place())
+                cost.alive = Maximum(alive, "", *own_line(self._own))
 
     def _count(
         self, func: Any, factors: list[torch.Tensor], operands: list[torch.Tensor], made: list[torch.Tensor]
@@ -197,7 +195,7 @@ class CostCounter(OperatorMode):
         for name in names:
             self._rows[name] = self._rows.get(name, 0.0) + count
             if (rows := math.ceil(self._rows[name] - 1e-6)) > self.cost.rows.count:
-                self.cost.rows = Maximum(rows, name, *self._place())
+                self.cost.rows = Maximum(rows, name, *own_line(self._own))
 
     def _project_by_elements(self, operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
         """Count the rows of an elementwise product, `x.unsqueeze(-2) * weight`; a sum makes it a matrix product."""
@@ -221,15 +219,6 @@ class CostCounter(OperatorMode):
             names = frozenset[str]().union(*chosen)
             if names and self._parameters.setdefault(memory_id(tensor), names) is names:
                 self._derived.append(StorageWeakRef(tensor.untyped_storage()))
-
-    def _place(self) -> tuple[str, int]:
-        """Return file and line of the innermost frame of the student's code."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            if self._own(frame.f_code.co_filename):
-                return frame.f_code.co_filename, frame.f_lineno
-            frame = frame.f_back
-        return "", 0
 
 
 def measure_cost(
