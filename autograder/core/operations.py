@@ -336,7 +336,7 @@ class ProbeDevice(Operation[device_probe.Probed]):
 class TraceRun(Operation[run_trace.PackedRun]):
     """Trace a run of a function, or of a new instance: see `run_trace`.
 
-    built, parameters, through: see `run_trace.prepare_call`. numbers, replaced: indices of the tensors to replace,
+    built, parameters, through: see `run_trace.TracedCall`. numbers, replaced: indices of the tensors to replace,
     and their replacements.
     """
 
@@ -354,8 +354,8 @@ class TraceRun(Operation[run_trace.PackedRun]):
         new = dict(zip(self.numbers, self.replaced, strict=True))
         watch = run_trace.RunTracer(is_cell, new)
         thing, given = bench.find(self.name), self.arguments.positional
-        call = run_trace.prepare_call(thing, self.built, self.parameters, given, self.through)
-        return run_trace.pack_run(run_trace.trace_run(call, watch))
+        call = run_trace.TracedCall(thing, given, self.built, self.parameters, self.through)
+        return run_trace.pack_run(run_trace.trace_run(call.run, watch))
 
 
 @dataclass(frozen=True)
@@ -378,7 +378,7 @@ class FindLostAspect(Operation[str]):
     def on(self, bench: Bench) -> str:
         bench.seed(0)
         thing, given = bench.find(self.name), self.arguments.positional
-        asked = lost_aspects.TracedCall(thing, given, self.built, self.parameters, self.through)
+        asked = run_trace.TracedCall(thing, given, self.built, self.parameters, self.through)
         with student_code():
             found = lost_aspects.find_lost_aspect(self.aspect, self.details, asked, is_cell)
         return f"{found.line} {found.how} {found.file}" if found else ""
