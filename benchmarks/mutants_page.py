@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from autograder.catalogue.mutation_record import table
+from autograder.catalogue.mutation_report import table
 from benchmarks.located.edits import EditedAnswer
 from tests import REPOSITORY
 

@@ -3,15 +3,15 @@
 import re
 from functools import cache
 
-from autograder.catalogue import Candidate, mutation_record
+from autograder.catalogue import Candidate, mutation_report
 from tests import REPOSITORY
 
 
 @cache
 def _lines(unit: str) -> dict[tuple[str, str], tuple[str, str]]:
     """The two parts of each line, by exercise and answer."""
-    lines = (REPOSITORY / mutation_record.FOLDER / f"{unit}.txt").read_text().splitlines()
-    parts = [line.partition(mutation_record.CHECK) for line in lines]
+    lines = (REPOSITORY / mutation_report.FOLDER / f"{unit}.txt").read_text().splitlines()
+    parts = [line.partition(mutation_report.CHECK) for line in lines]
     return {
         (words[0], words[1]): (graded, f"{check}{said}") for graded, check, said in parts if (words := graded.split())
     }
@@ -24,12 +24,12 @@ def answers(unit: str) -> list[tuple[str, str]]:
 
 def graded(unit: str, answer: Candidate) -> str:
     """Report on a known answer when the record was written."""
-    return _lines(unit)[mutation_record.name_of(answer)][0]
+    return _lines(unit)[mutation_report.name_of(answer)][0]
 
 
 def checked(unit: str, answer: Candidate) -> str:
     """Output of the student check on the answer."""
-    return _lines(unit)[mutation_record.name_of(answer)][1]
+    return _lines(unit)[mutation_report.name_of(answer)][1]
 
 
 def letters(unit: str) -> list[tuple[str, str]]:
@@ -40,7 +40,7 @@ def letters(unit: str) -> list[tuple[str, str]]:
 
 def whole(unit: str, answer: Candidate) -> str:
     """The report on a known answer, and what the student check printed, when the record was written."""
-    text = (REPOSITORY / mutation_record.FOLDER / "whole" / f"{unit}.txt").read_text()
-    heading = f"# {' '.join(mutation_record.name_of(answer))}\n"
+    text = (REPOSITORY / mutation_report.FOLDER / "whole" / f"{unit}.txt").read_text()
+    heading = f"# {' '.join(mutation_report.name_of(answer))}\n"
     (found,) = [part for part in re.split(r"(?m)^(?=# )", text) if part.startswith(heading)]
     return found.removesuffix("\n")

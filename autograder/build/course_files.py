@@ -32,7 +32,7 @@ from ..student_check.unit_data import (
     read_unit,
     zip_file,
 )
-from . import lesson_file
+from . import release_files
 from .exercise_files import left_to_write
 from .release_files import (
     ASSISTANTS,
@@ -41,7 +41,6 @@ from .release_files import (
     SINGLE_FILES,
     facade,
     for_assistants,
-    modules,
     readme,
     requirements,
     single_files,
@@ -180,21 +179,20 @@ def _build(stage: Path, texts: Sequence[Path], *, is_new: bool) -> None:
     """Build the units with these texts into the folder `stage`. is_new: ignore results that earlier builds cached."""
     settings = load()
     lessons = dict[str, dict[str, Any]]()
-    code = [path.read_text(encoding="utf-8") for path in modules()]
     for text in texts:
         _reject_incomplete(text.stem)
         source = stage / "source" / text.stem
         source.mkdir(parents=True)
-        lesson = lesson_file.lesson(text)
+        lesson = release_files.lesson(text)
         notebook = source_notebook(text, folder() / "solutions" / text.name, settings, with_hints=lesson is not None)
-        lesson_file.reject_unmatched(text, lesson, notebook)
+        release_files.reject_unmatched(text, lesson, notebook)
         lessons[text.stem] = {} if lesson is None else {LESSON: lesson}
         nbformat.write(notebook, source / f"{text.stem}.ipynb")
         (source / README).write_text(readme(text.stem, notebook, settings, with_lesson=lesson is not None))
         if settings.assistants:
             instructions = for_assistants(text.stem, settings, with_lesson=lesson is not None)
             (source / ASSISTANTS).write_text(instructions)
-        (source / REQUIREMENTS).write_text(requirements(notebook, code))
+        (source / REQUIREMENTS).write_text(requirements(notebook))
     with GradingProcess("cpu", settings, own_code_alone=True) as grading_process:
         # The import takes seconds, in which the grading process starts.
         from ..gradebook.nbgrader_course import GRADEBOOK, address_of, nbgrader_api

@@ -19,7 +19,7 @@ from typing import Any
 
 from .. import catalogue
 from ..core.comparison import Mismatch, describe
-from ..core.counterexample import CounterexampleTarget, PackedFunction, judge_input, packed_function
+from ..core.constructed_answers import CounterexampleTarget, PackedFunction, judge_input, packed_function
 from ..course import content
 from ..graders.collection import HiddenTest
 from ..graders.contracts import Graders, Method, points

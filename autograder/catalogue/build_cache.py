@@ -1,12 +1,11 @@
 """Cache the results of grading one exercise's known answers, so that a build repeats only what has changed.
 
 The files are in the course's `.cache/`. Each has a digest of everything that its results depend on: the engine, the
-installed packages, the type of processor, solutions and hidden tests, and the exercise's misconceptions and alternative
-solutions. If any of these has changed, or the file is damaged, its results are not used.
+installed packages, the type of processor, the unit's solutions, hidden tests and alternative solutions, and the
+exercise's misconceptions. If any of these has changed, or the file is damaged, its results are not used.
 """
 
 import hashlib
-import inspect
 import os
 import platform
 import re
@@ -19,16 +18,12 @@ from typing import Any, Literal, TypeVar
 import msgspec
 import torch
 
-from .. import course
 from ..course import content
-from ..course.case_secret import read_secret
-from ..course.settings import FILE, folder
-from .known_answers import misconceptions, right_answers
+from ..course.settings import FILE, folder, read_secret
+from .known_answers import misconceptions
 
 T = TypeVar("T")
 FOLDER = ".cache"
-_NEEDS_OTHERS = re.compile(r"right_answers|^\s*from\s+\.", re.M)
-"""Matches the text of a module of alternative solutions that imports another one."""
 _QUOTED = re.compile(rb'"(\w+)"')
 _PACKAGES = {".dist-info", ".egg-link", ".pth"}
 """Endings of files and folders whose names state an installed package and its version."""
@@ -37,14 +32,13 @@ _PACKAGES = {".dist-info", ".egg-link", ".pth"}
 class BuildCache:
     """The cache file for results of one kind on one exercise."""
 
-    def __init__(self, kind: Literal["handout", "marks", "shown"], unit: str, exercise: str) -> None:
+    def __init__(self, kind: Literal["handout", "shown"], unit: str, exercise: str) -> None:
         """kind: `shown` is for results on single misconceptions, which do not depend on the others.
 
-        Raises UnknownUnit, UnusableUnit, and EditError if the exercise's misconceptions cannot be read.
+        Raises EditError if the exercise's misconceptions cannot be read.
         """
         self._file = folder() / FOLDER / kind / f"{unit}.{exercise}"
-        settings = repr(course.unit(unit).exercise(exercise)) if kind == "marks" else ""  # its points
-        self._origin = _origin(unit, exercise, settings, with_misconceptions=kind != "shown").encode()
+        self._origin = _origin(unit, exercise, with_misconceptions=kind != "shown").encode()
 
     def read(self, form: type[T]) -> T | None:
         """Return the cached result; None if it is missing, outdated or not of the type `form`."""
@@ -69,13 +63,13 @@ def _digest(encoded: bytes) -> bytes:
     return hashlib.sha256(encoded).hexdigest().encode()
 
 
-def _origin(unit: str, exercise: str, settings: str, *, with_misconceptions: bool) -> str:
+def _origin(unit: str, exercise: str, *, with_misconceptions: bool) -> str:
     """Return a digest of everything on which the results on an exercise's known answers can depend.
 
     with_misconceptions: include the exercise's own misconceptions.
     """
     digested = hashlib.sha256()
-    parts = settings.encode(), *_environment(), *_content(unit, exercise, with_misconceptions=with_misconceptions)
+    parts = *_environment(), *_content(unit, exercise, with_misconceptions=with_misconceptions)
     for part in parts:
         digested.update(b"%d %b" % (len(part), part))
     return digested.hexdigest()
@@ -93,7 +87,7 @@ def _environment() -> Iterator[bytes]:
 def _content(unit: str, exercise: str, *, with_misconceptions: bool) -> Iterator[bytes]:
     yield repr((unit, exercise)).encode()
     quoted = set[bytes]()  # a counterexample exercise's hidden test names a misconception of another exercise
-    for path in sorted(_files(unit, exercise)):
+    for path in sorted(_files(unit)):
         content_bytes = path.read_bytes()
         quoted |= set(_QUOTED.findall(content_bytes))
         yield str(path.relative_to(folder())).encode()
@@ -105,19 +99,17 @@ def _content(unit: str, exercise: str, *, with_misconceptions: bool) -> Iterator
             yield repr((one.name, *fields, code)).encode()
 
 
-def _files(unit: str, exercise: str) -> set[Path]:
-    """Return the paths of the files on which an exercise's results depend, besides its misconceptions.
+def _files(unit: str) -> set[Path]:
+    """Return the paths of the files on which the results of a unit's exercises depend, besides the misconceptions.
 
-    These are the course's settings, the unit's solutions and hidden tests, and the exercise's alternative solutions. If
-    one of them names another unit, that unit's files are included.
+    These are the course's settings, and the unit's solutions, hidden tests and alternative solutions. If one of them
+    names another unit, that unit's files are included.
     """
     others = {text.stem for text in (folder() / "exercises").glob("*.py")} - {unit}
-    kinds = content.SOLUTIONS, content.HIDDEN
-    files = {folder() / FILE, *_alternative_solutions(unit, exercise, others)}
-    files |= {path for kind in kinds for path in _files_without(kind, others)}
+    files = _files_without(others)
     while named := {other for other in others if any(_names(other, path) for path in files)}:
         others -= named
-        files |= {path for kind in (*kinds, content.RIGHT_ANSWERS) for path in _files_without(kind, others)}
+        files = _files_without(others)
     return files
 
 
@@ -125,26 +117,15 @@ def _names(unit: str, path: Path) -> bool:
     return re.search(rb"\b%b\b" % re.escape(unit.encode()), path.read_bytes()) is not None
 
 
-def _files_without(kind: str, others: set[str]) -> set[Path]:
-    """Return the paths of all files of one kind of content, except those of the units in `others`."""
-    place = content.place(kind)
-    return {
-        path
-        for path in place.rglob("*")
-        if path.is_file()
-        and "__pycache__" not in path.parts
-        and path.relative_to(place).parts[0].removesuffix(".py") not in others
-    }
-
-
-def _alternative_solutions(unit: str, exercise: str, others: set[str]) -> set[Path]:
-    """Return the paths of the modules with the exercise's alternative solutions; all modules if one imports another.
-
-    others: names of units whose modules are left out.
-    """
-    place, every = content.place(content.RIGHT_ANSWERS), _files_without(content.RIGHT_ANSWERS, others)
-    known = [one.answer for one in right_answers(unit).values() if one.exercise == exercise]
-    own = {Path(inspect.getsourcefile(answer) or "") for answer in known}
-    if any(_NEEDS_OTHERS.search(path.read_text()) for path in own):
-        return every
-    return own | {path for path in every if path.parent == place or path.name == "__init__.py"}
+def _files_without(others: set[str]) -> set[Path]:
+    """Return the paths of the settings and of all files of the course's modules, except those of the units `others`."""
+    files = {folder() / FILE}
+    for place in map(content.place, (content.SOLUTIONS, content.HIDDEN, content.RIGHT_ANSWERS)):
+        files |= {
+            path
+            for path in place.rglob("*")
+            if path.is_file()
+            and "__pycache__" not in path.parts
+            and path.relative_to(place).parts[0].removesuffix(".py") not in others
+        }
+    return files

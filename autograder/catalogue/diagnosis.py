@@ -1,258 +1,217 @@
-"""Diagnose a wrong answer: name the misconception that behaves exactly like it. A wrong name is worse than none.
+"""Diagnose a wrong answer: name the misconception that has its transcript. A wrong name is worse than none.
 
-If no misconception has the answer's transcript, the search looks for a pair of misconceptions that together have it.
-Many exercises have thousands of pairs, and trying one takes a millisecond. So the search first asks the single
-misconceptions one question of each hidden test (see `Question`). If one of two misconceptions does not change the
-response, the pair usually responds like the other one; this rules out most pairs. A remaining pair is asked a question
-to which both misconceptions change the response. Only if that fits, too, is its transcript compared.
+A transcript contains everything that the hidden tests observe of an answer: outputs, dtypes, gradients, changed
+arguments, errors, parameters and device verdicts. Output values alone would not suffice, because 27% of plausible
+mistakes change none. Two answers with equal transcripts cannot be distinguished.
 
-The search can miss a pair but never returns a wrong one: a pair is returned only if its whole transcript is the
-answer's, and no other pair's is. If several pairs fit, none is returned, and no misconception that all of them share,
-because correcting only that would not help the student. Pairs that behave like a right answer or like a single
-misconception need no search: such an answer is right, or was diagnosed before.
+If no misconception has the answer's transcript, a misconception may still explain a part of the failed tests: those
+that it fails, too, and in which the answer behaves exactly like it. The answer may have another mistake, which changes
+the other tests. Example: an answer divides by d_k and has a mistake in dropout. Of the eight tests that
+`divided_by_d_k` fails, seven have the same numbers for this answer; the eighth is about dropout.
 
-If there is no such pair, a misconception may still explain a part of the failed tests: those that it fails, too, and in
-which the answer behaves exactly like it. The answer may have another mistake, which changes the other tests. Example:
-an answer divides by d_k and has a mistake in dropout. Of the eight tests that `divided_by_d_k` fails, seven have the
-same numbers for this answer; the eighth is about dropout.
+A signature is a transcript reduced to a few numbers, so that thousands of answers can be stored and compared. Answers
+with different signatures behave differently. If the signatures are equal, the transcripts may still differ.
 """
 
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import combinations
+import hashlib
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import zip_longest
 from typing import Any
 
-from ..core.edit_trials import OverLimit, cpu_limit
-from ..core.judgement import Explanation, explain, explained_by
-from ..core.mistake_signatures import has_numbers, is_telling, match
+import torch
+
+from .. import report
+from ..core.judgement import Explanation, explain, explained_by, has_numbers, is_telling, match, tensor_sums
+from ..core.judgement import Signature as MistakeSignature
+from ..core.observation import Observation
+from ..core.packing import Opaque
+from ..graders.backend import Event
 from ..report import Diagnosis, Mistake
-from .transcript import (
-    Behaviour,
-    Misconception,
-    Place,
-    Question,
-    Signature,
-    Trace,
-    Transcript,
-    are_alike,
-    are_equal_traces,
-    last_telling_event,
-    question_at,
-    signature,
-    whole,
-    without_gradients,
-    without_initial_weights,
-)
+from .candidate import Candidate
 
-MOST_PAIRS = 2_000
-"""Most pairs that are tried for one answer; if there are more, none is returned. They take about two seconds.
-
-Pairs that are cached from earlier answers count as well, so that a diagnosis does not depend on what was graded before.
-"""
-MOST_SECONDS = 10.0
-"""Limit in CPU seconds for the search for one answer, and for running one pair, whose code may never end.
-
-The longest search that finds a pair takes about 4 s, and 8 s on a busy machine.
-"""
-Pair = tuple[int, int]
-"""The numbers of two misconceptions, the lower one first."""
+_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+COMPARED = ("changed", "devices", "value", "gradients", "parameter_gradients", "cost")
+"""The fields of an observation that are compared. Library calls are left out: no misconception is defined by them."""
+_SUMMED = (torch.float32, torch.float64)
+_MOST_SUMMED = 10_000
+"""Most elements of a tensor that is summed; tensors of right answers have less than a tenth of that."""
+_MOST_SUMS = 64
+_DIGITS = 6
+Signature = tuple[Hashable, tuple[float, ...]]
+"""The parts of a value that are compared exactly (dtypes, shapes, texts), and two sums over each tensor's elements."""
 
 
-class Pairs:
-    """All pairs of an exercise's misconceptions, and the search for the pair that behaves like an answer."""
+@dataclass(frozen=True)
+class Trace:
+    """The events of one hidden test, which are the operations and their results, and its outcome."""
 
-    def __init__(
-        self,
-        right: Behaviour,
-        misconceptions: Sequence[Misconception],
-        combined: Callable[[Misconception, Misconception], Behaviour | None],
-        moved: Callable[[Misconception, Misconception], Iterable[tuple[Misconception, Behaviour]]],
-    ) -> None:
-        """right: the solution's behaviour.
+    test: str
+    outcome: str
+    """`passed`, `failed` and so on. Not compared, because it may depend on a call that only the sandbox makes."""
+    events: tuple[Event, ...]
+    mistake: MistakeSignature = field(default_factory=list, compare=False)
+    """The signature of what the test found wrong, see `core.judgement`; empty if it passed."""
 
-        combined: returns the behaviour of an answer with both misconceptions; None if they cannot be combined.
-        moved: returns each of two misconceptions whose edit was moved to other code to combine them, and the behaviour
-        of that code with this edit only.
+
+Transcript = tuple[Trace, ...]
+
+
+def whole(trace: Trace) -> Trace:
+    """Return the trace unchanged, to compare all of it."""
+    return trace
+
+
+def without_gradients(trace: Trace) -> Trace:
+    """Return a copy of the trace that leaves out every call for which gradients are computed."""
+    rest = (event for event in trace.events if getattr(event.operation, "cotangents", None) is None)
+    return replace(trace, events=tuple(rest))
+
+
+def without_initial_weights(trace: Trace) -> Trace:
+    """Return the trace with only dtype and shape of each tensor that depends on an instance's initial weights.
+
+    These weights depend on the order in which the layers are created, which may differ between right answers.
+    """
+    events = (
+        replace(event, shown=_without_elements(event.shown)) if event.of_first_weights else event
+        for event in trace.events
+    )
+    return replace(trace, events=tuple(events))
+
+
+class LazyTranscript:
+    """The transcript of a known answer, whose tests run only when needed: a comparison often ends at the first one."""
+
+    def __init__(self, traces: Iterator[Trace]) -> None:
+        """traces: runs one more hidden test for each trace it yields."""
+        self._made: list[Trace] = []
+        self._rest = traces
+
+    def equals(
+        self, other: Transcript, *, without: Collection[str] = (), compared: Callable[[Trace], Trace] = whole
+    ) -> bool:
+        """Return whether this transcript equals another: the two answers behave alike in all hidden tests.
+
+        without: names of tests that are left out. compared: returns the part of a trace that is compared.
         """
-        self._right = right
-        self._misconceptions = misconceptions
-        self._combined = combined
-        self._moved = moved
+        pairs = zip_longest(map(compared, self), map(compared, other))
+        return all(are_equal_traces(one, two) for one, two in pairs if one is None or one.test not in without)
 
-    @cached_property
-    def _pairs(self) -> dict[Pair, Behaviour]:
-        """The behaviour of each pair that can be combined."""
-        pairs = combinations(range(len(self._misconceptions)), 2)
-        behaviours = (((i, j), self._combined(self._misconceptions[i], self._misconceptions[j])) for i, j in pairs)
-        return {pair: behaviour for pair, behaviour in behaviours if behaviour is not None}
+    def __iter__(self) -> Iterator[Trace]:
+        yield from self._made
+        for trace in self._rest:
+            self._made.append(trace)
+            yield trace
 
-    @cached_property
-    def _partners(self) -> dict[int, set[int]]:
-        """For each misconception's number, the numbers of the misconceptions with which it can be combined."""
-        partners: dict[int, set[int]] = {number: set() for number in range(len(self._misconceptions))}
-        for one, other in self._pairs:
-            partners[one].add(other)
-            partners[other].add(one)
-        return partners
 
-    def explaining(self, transcript: Transcript) -> tuple[Misconception, Misconception] | None:
-        """Return the pair that has this transcript; None unless exactly one is found within the limits."""
-        answer = _Answer(transcript)
-        try:
-            found = self._matching(self._possible(answer), answer)
-            for pair in found if len(found) == 1 else ():
-                found = found | self._matching(self._rivals(pair, answer), answer)
-        except _TooMany:
-            return None
-        if len(found) != 1:
-            return None
-        ((one, other),) = found
-        return self._unless_changed(self._misconceptions[one], self._misconceptions[other])
+def _without_elements(shown: Any) -> Any:
+    """Return a value in which each tensor is replaced by its dtype and shape."""
+    if isinstance(shown, torch.Tensor):
+        return str(shown.dtype), tuple(shown.shape)
+    if isinstance(shown, Observation):
+        return [_without_elements(getattr(shown, name)) for name in COMPARED]
+    if isinstance(shown, list | tuple):
+        return [_without_elements(one) for one in shown]
+    if isinstance(shown, dict):
+        return {key: _without_elements(one) for key, one in shown.items()}
+    return shown
 
-    def _unless_changed(self, one: Misconception, other: Misconception) -> tuple[Misconception, Misconception] | None:
-        """Return the pair; None if an edit that was moved to other code no longer behaves like its misconception."""
-        try:
-            with cpu_limit(MOST_SECONDS):
-                for its, moved in self._moved(one, other):
-                    if not moved.transcript.equals(tuple(its.behaviour.transcript)):
-                        return None
-                return one, other
-        except (Exception, OverLimit):  # the edit is no valid code there
-            return None
 
-    def _matching(self, pairs: Iterable[tuple[Pair, Question | None]], answer: "_Answer") -> set[Pair]:
-        """Return those of the given pairs that behave like the answer; raises _TooMany. pairs: see `_matches`."""
-        found = set()
-        for pair, question in pairs:
-            answer.count()
-            if self._matches(pair, question, answer):
-                found.add(pair)
-        return found
+def are_equal_traces(one: Trace | None, other: Trace | None) -> bool:
+    """Return whether two traces of the same hidden test have equal events."""
+    if one is None or other is None or one.test != other.test:
+        return False
+    return len(one.events) == len(other.events) and all(map(_are_equal_events, one.events, other.events))
 
-    def _possible(self, answer: "_Answer") -> Iterator[tuple[Pair, Question | None]]:
-        """Yield the pairs that are possible given the behaviour of the single misconceptions.
 
-        Each comes with a question to which both misconceptions respond unlike the solution, or None.
-        """
-        detected = {n for n, one in enumerate(self._misconceptions) if one.entry.caught_by in answer.failed}
-        partners = {number: others & detected for number, others in self._partners.items() if number in detected}
-        partners, visible = _with_any(partners), dict[Question, set[int]]()
-        if not (questions := self._questions(answer)):
-            return
-        first = questions[0]
-        for question in questions:  # the loop may insert more
-            if not partners or question in visible:
-                continue
-            answer.check_time()
-            response, right = answer.at(question), self._right.at(question)
-            responses = {number: self._misconceptions[number].behaviour.at(question) for number in partners}
-            visible[question] = {number for number in partners if not are_alike(responses[number], right)}
-            same = {number for number in partners if are_alike(responses[number], response)}
-            for number in partners:
-                # Two misconceptions that both change the response can respond in any way together. If at most one
-                # changes it, the pair must respond like one of the two.
-                if number not in visible[question]:
-                    partners[number] &= same
-                elif number not in same:
-                    partners[number] &= visible[question]
-            if question == first:  # the partner of one that shows the same here decides the next difference
-                single = [self._misconceptions[number].behaviour for number in partners if number in same]
-                questions[1:1] = filter(None, map(answer.differs_from, single))  # these divide the pairs most
-            partners = _with_any(partners)
-            if sum(map(len, partners.values())) <= 2 * len(partners):
-                break  # trying the rest costs no more than the next question
-        for pair in combinations(sorted(partners), 2):
-            one, other = pair
-            if other in partners[one] and one in partners[other] and pair in self._pairs:
-                yield pair, next((question for question, shown in visible.items() if shown.issuperset(pair)), None)
+def _are_equal_events(one: Event, other: Event) -> bool:
+    return type(one.operation) is type(other.operation) and _are_equal(one.shown, other.shown)
 
-    def _questions(self, answer: "_Answer") -> list[Question]:
-        """Return a question for each hidden test; the first is about the answer's first difference from the solution.
 
-        Each question is about the first difference in its test or, without a difference, about the last event that
-        shows values.
-        """
-        places = list(answer.differences(self._right))
-        if not places:  # the answer fails for a reason that is not in its transcript
-            return []
-        first, *others = (question_at(answer.transcript, *place) for place in places)
-        differ = {first.test, *(question.test for question in others)}
-        right = tuple(self._right.transcript)
-        last = [question_at(right, number, last_telling_event(trace)) for number, trace in enumerate(right)]
-        others += [question for question in last if question.test not in differ]
-        return [first, *(one for one in others if one.event is not None)]  # a whole trace takes ten times as long
-
-    def _rivals(self, found: Pair, answer: "_Answer") -> Iterator[tuple[Pair, Question | None]]:
-        """Yield the pairs that share a misconception with a matching pair, each with a question to ask it first.
-
-        The search by questions may have missed them, if one misconception hides the other's effect.
-        """
-        for number in found:
-            question = answer.differs_from(self._misconceptions[number].behaviour)
-            for other in range(len(self._misconceptions)):
-                if (pair := (min(number, other), max(number, other))) in self._pairs and pair != found:
-                    yield pair, question
-
-    def _matches(self, pair: Pair, question: Question | None, answer: "_Answer") -> bool:
-        """Return whether a pair has the answer's transcript. question: asked first, to save time, unless it is None."""
-        behaviour = self._pairs[pair]
-        if question in behaviour.asked and not are_alike(behaviour.asked[question], answer.at(question)):
+def _are_equal(one: Any, other: Any) -> bool:
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        if one.dtype != other.dtype or one.shape != other.shape:
             return False
-        try:
-            with cpu_limit(MOST_SECONDS):
-                fits = question is None or are_alike(behaviour.at(question), answer.at(question))
-                return fits and behaviour.transcript.equals(answer.transcript)
-        except (Exception, OverLimit):  # together, the two edits make invalid code, or code that never ends
-            del self._pairs[pair]
-            return False
+        tolerance = _TOLERANCE.get(one.dtype, 0.0)
+        return torch.allclose(one.detach(), other.detach(), rtol=tolerance, atol=tolerance, equal_nan=True)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):  # list or tuple is a matter of style
+        return len(one) == len(other) and all(map(_are_equal, one, other))
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Observation):
+        return all(_are_equal(getattr(one, name), getattr(other, name)) for name in COMPARED)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_are_equal(one[key], other[key]) for key in one)
+    return bool(one == other)
 
 
-class _TooMany(Exception):
-    """Raised if the search exceeds its limit on pairs or on time."""
+def signature(value: Any) -> Signature:
+    """Reduce a value, a trace or a transcript to the parts that are compared exactly and two sums for each tensor."""
+    sums: list[float] = []
+    return _exact(value, sums), tuple(sums)
 
 
-class _Answer:
-    """The answer to be diagnosed, and a counter of the pairs and the time spent on it."""
+def short_signature(transcript: Transcript) -> report.Behaviour:
+    """Return the signature of a transcript in the short form that a report contains.
 
-    def __init__(self, transcript: Transcript) -> None:
-        self.transcript = transcript
-        self.failed = {trace.test for trace in transcript if trace.outcome == "failed"}
-        self._asked: dict[Question, Signature] = {}
-        self._tried = 0
-        self._begun = time.thread_time()
-
-    def at(self, question: Question) -> Signature:
-        """Return the signature of this answer's response to a question."""
-        if question not in self._asked:
-            self._asked[question] = signature(question.answered(self.transcript))
-        return self._asked[question]
-
-    def differs_from(self, behaviour: Behaviour) -> Question | None:
-        """Return the question about this answer's first difference from a known answer, or None."""
-        place = behaviour.transcript.first_difference(self.transcript)
-        return None if place is None else question_at(self.transcript, *place)
-
-    def differences(self, behaviour: Behaviour) -> Iterator[Place]:
-        """Yield, for each hidden test, the first place at which this answer differs from a known answer."""
-        return behaviour.transcript.differences(self.transcript)
-
-    def count(self) -> None:
-        """Count a pair that is tried; raises _TooMany if a limit is exceeded."""
-        self._tried += 1
-        if self._tried > MOST_PAIRS:
-            raise _TooMany
-        self.check_time()
-
-    def check_time(self) -> None:
-        """Raise _TooMany if the search takes too long."""
-        if time.thread_time() - self._begun > MOST_SECONDS:
-            raise _TooMany
+    Equal transcripts have short signatures that are alike; nearly all different ones have not.
+    """
+    exact, sums = signature(list(transcript))
+    digest = hashlib.sha256(_in_order(exact).encode(errors="surrogatepass")).hexdigest()
+    return report.Behaviour(digest[:32], [round(number, _DIGITS) for number in sums[:_MOST_SUMS]])
 
 
-def _with_any(partners: dict[int, set[int]]) -> dict[int, set[int]]:
-    """Return the entries of those misconceptions that have a partner."""
-    return {number: others for number, others in partners.items() if others}
+def _exact(value: Any, sums: list[float]) -> Hashable:
+    """Return the parts of a value that are compared exactly, and append two sums for each of its tensors to `sums`."""
+    if isinstance(value, torch.Tensor):
+        return _exact_in_tensor(value, sums)
+    if isinstance(value, Observation):
+        return tuple(_exact(getattr(value, name), sums) for name in COMPARED)
+    if isinstance(value, Trace):
+        return value.outcome, *(_exact(event.shown, sums) for event in value.events)
+    if isinstance(value, list | tuple):
+        return ("several", *(_exact(one, sums) for one in value))
+    if isinstance(value, dict):
+        return frozenset((repr(key), _exact(value[key], sums)) for key in sorted(value, key=repr))
+    return type(value).__name__, value.name if isinstance(value, Opaque) else repr(value)
+
+
+def _exact_in_tensor(tensor: torch.Tensor, sums: list[float]) -> Hashable:
+    exact = (tensor.dtype, tuple(tensor.shape))
+    if tensor.dtype not in _SUMMED or not 0 < tensor.numel() <= _MOST_SUMMED:
+        return exact
+    broken, its_sums = tensor_sums(tensor)
+    sums += its_sums
+    return (*exact, tuple(broken))
+
+
+def _in_order(value: Hashable) -> str:
+    """Return a value as text that is the same in every process, with the elements of sets sorted."""
+    if isinstance(value, tuple):
+        return f"({','.join(map(_in_order, value))})"
+    if isinstance(value, frozenset):
+        return f"{{{','.join(sorted(map(_in_order, value)))}}}"
+    return repr(value)
+
+
+class Behaviour:
+    """The behaviour of one known answer: its transcript, and its traces of single hidden tests, which are cached."""
+
+    def __init__(self, traces: Iterator[Trace], trace_of: Callable[[str], Trace]) -> None:
+        """traces: runs one more hidden test for each trace it yields. trace_of: runs the hidden test of a name."""
+        self.transcript = LazyTranscript(traces)
+        self.trace = cache(trace_of)
+        """Returns the trace of one hidden test, without running the others."""
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A known misconception, and its behaviour in the hidden tests."""
+
+    entry: Candidate
+    behaviour: Behaviour
 
 
 def diagnose_by_tests(
@@ -316,17 +275,16 @@ def _behave_alike(one: Misconception, answer: Trace, misconception: Trace) -> bo
 def diagnose(
     transcript: Transcript,
     misconceptions: Sequence[Misconception],
-    pairs: Pairs,
     device_tests: Collection[str],
     advisory_tests: Collection[str] = (),
     *,
     is_exact: bool = False,
 ) -> Diagnosis | None:
-    """Return the misconception, or the pair, that behaves like a wrong answer; else one or two that explain a part.
+    """Return the misconception that behaves like a wrong answer; else one or two that explain a part of its failures.
 
-    transcript: the answer's. misconceptions, pairs: those of its exercise. The search for pairs can take seconds.
-    device_tests: names of the hidden tests about devices. advisory_tests: names of those of weight 0. is_exact: search
-    only for a single misconception. Return None if nothing fits.
+    transcript: the answer's. misconceptions: those of its exercise. device_tests: names of the hidden tests about
+    devices. advisory_tests: names of those of weight 0. is_exact: search only for a misconception that behaves like the
+    answer. Return None if nothing fits.
     """
     failed = {trace.test for trace in transcript if trace.outcome == "failed"}
     # An answer that passes the test that detects a misconception has another one. So most need not run.
@@ -340,11 +298,6 @@ def diagnose(
 
     if diagnosis := first(possible):
         return diagnosis
-    by_tests = None if is_exact else diagnose_by_tests(transcript, possible, advisory_tests)
-    explains_all = by_tests is not None and by_tests.beside is None and not by_tests.is_partial
-    if not (is_exact or explains_all) and (pair := pairs.explaining(transcript)) is not None:
-        one, other = pair
-        return Diagnosis(one.entry.name, one.entry.sentence, Mistake(other.entry.name, other.entry.sentence))
     # A tensor left on the CPU often accompanies another misconception, and should not hide its name.
     elsewhere = [one for one in possible if one.entry.kind != "device" and one.entry.caught_by not in device_tests]
     if diagnosis := first(elsewhere, without=device_tests):
@@ -361,7 +314,7 @@ def diagnose(
     of_any_weights = [one for one in possible if one.entry.whatever_weights]
     if diagnosis := first(of_any_weights, without=advisory_tests, compared=without_initial_weights):
         return diagnosis
-    return by_tests
+    return None if is_exact else diagnose_by_tests(transcript, possible, advisory_tests)
 
 
 def _named(one: Misconception) -> Diagnosis:

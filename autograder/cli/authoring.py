@@ -1,7 +1,6 @@
 """`autograder build`, `matrix`, `new-exercise`, `remove-exercise` and `reseed`: the commands for a course's author."""
 
 from contextlib import ExitStack
-from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -91,11 +90,11 @@ def reseed() -> None:
 
     Public tests and the released files stay the same. The next `autograder grade` grades every submission again.
     """
-    from ..course import case_secret, content
+    from ..course import content, settings
 
     if not content.place(content.HIDDEN).is_dir():
         fail("This course has no hidden tests, so there are no hidden inputs to draw.")
-    path = case_secret.write_secret()
+    path = settings.write_secret()
     print_lines(
         [
             f"{path} has a new secret. Keep it private; if you delete it, the published numbers are used again.",
@@ -156,13 +155,11 @@ def _outcomes(units: list[str], only: str, way: "Way") -> "list[Outcome]":
         )
     settings = load()
     with ExitStack() as stack:
-        grading_process = cache(
-            lambda: stack.enter_context(GradingProcess("cpu", settings, own_code_alone=way == "in process"))
-        )
+        grading_process = stack.enter_context(GradingProcess("cpu", settings, own_code_alone=way == "in process"))
         graded = (
-            (outcome(grading_process(), unit, entry, way) for unit, entry in known)
+            (outcome(grading_process, unit, entry, way) for unit, entry in known)
             if way == "sandboxed"
-            else outcomes(grading_process, known, is_new=not (units or only))
+            else outcomes(grading_process, known)
         )
         hidden = not to_stderr.is_terminal
         return list(track(graded, total=len(known), console=to_stderr, transient=True, disable=hidden))
@@ -187,8 +184,7 @@ def _table(outcomes: "list[Outcome]", way: "Way") -> Table:
 
 
 def _write_page(outcomes: "list[Outcome]") -> None:
-    from ..catalogue.mutation_record import below_digest, page, records
-    from ..catalogue.mutation_report import check_verdicts
+    from ..catalogue.mutation_report import below_digest, check_verdicts, page, records
     from ..course.settings import folder
 
     checked = list(check_verdicts())
@@ -200,11 +196,11 @@ def _write_page(outcomes: "list[Outcome]") -> None:
 
 def _reject_secret() -> None:
     """Fail if the course has a secret, because the page reports on the published numbers."""
-    from ..course import case_secret
+    from ..course.settings import SECRET_FILE, read_secret
 
-    if case_secret.read_secret():
+    if read_secret():
         fail(
-            f"{PAGE} reports on the published inputs, but {case_secret.FILE} replaces them: move this file elsewhere, "
+            f"{PAGE} reports on the published inputs, but {SECRET_FILE} replaces them: move this file elsewhere, "
             "or give the command without --write."
         )
 

@@ -21,7 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from .. import UserError, __version__, course
-from ..course import case_secret, content
+from ..course import content, settings
 from ..course.settings import Settings
 from ..pool.grading_pool import GradingPool, GradingProcess, GradingRefused, GradingStopped
 from ..pool.requests import GradeNotebook
@@ -228,7 +228,7 @@ def _able(message: bytes) -> Able | Unable:
         return Unable(
             f"the worker's version of the autograder or of {terms.unit} differs (digest {digest[:12]}; required: "
             f"{terms.kit[:12]}). Install the same version on the worker, and copy the course: autograder.toml, "
-            f"autograder/, solutions/, the class's source/ and release/, and {case_secret.FILE} if there is one."
+            f"autograder/, solutions/, the class's source/ and release/, and {settings.SECRET_FILE} if there is one."
         )
     with cached_pool.process(terms) as pool:
         ready = pool.ready()

@@ -13,17 +13,15 @@ A dispatch mode sees each operator, so the counts are the same on every machine.
 """
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from .arguments import Arguments, tensors_in
-from .run_trace import IsOwnFile, OperatorMode, memory_id, name_of, operands_in
+from .run_trace import IsOwnFile, OperatorMode, memory_id, name_of, operands_in, own_line
 
 _expired = torch.UntypedStorage._expired
 """Returns whether memory was freed, like `StorageWeakRef.expired`, but in a third of the time."""
@@ -66,12 +64,10 @@ class Cost:
     """All tensors that exist at the same time, to within one percent."""
     rows: Maximum = field(default_factory=Maximum)
     """Rows of the parameter that is multiplied with the most rows."""
-    uncounted: Maximum = field(default_factory=Maximum)
-    """The first computation that was not counted, so that the counts may be too small: its reason and its line."""
 
     def packed(self) -> tuple[Any, ...]:
         """Return the fields of the cost and of each `Maximum` in their order, as a worker sends them."""
-        maxima = (self.largest, self.alive, self.rows, self.uncounted)
+        maxima = (self.largest, self.alive, self.rows)
         return self.operations, *((most.count, most.of, most.file, most.line) for most in maxima)
 
 
@@ -93,10 +89,6 @@ class _Memory:
     def give(self, tensor: torch.Tensor) -> None:
         """Register the memory of a tensor that existed before the call, which does not count."""
         self._given[memory_id(tensor)] = StorageWeakRef(tensor.untyped_storage()), _numbers(tensor)
-
-    def knows(self, tensor: torch.Tensor) -> bool:
-        """Return whether a tensor's memory was registered by `give` or `take`."""
-        return (key := memory_id(tensor)) in self._given or key in self._held
 
     def take(self, tensor: torch.Tensor) -> int:
         """Count a tensor's memory if it is new or has grown. Return its number of elements; 0 if nothing is new."""
@@ -131,7 +123,7 @@ class CostCounter(OperatorMode):
     def __init__(self, own: IsOwnFile, given: Sequence[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> None:
         super().__init__()
         self.cost = Cost()
-        self.memory = _Memory()
+        self._memory = _Memory()
         self._own = own
         self._rows: dict[str, float] = {}
         self._parameters: dict[int, frozenset[str]] = {}
@@ -140,9 +132,9 @@ class CostCounter(OperatorMode):
         """Memory of tensors computed from parameters: weak references, so that no id is reused for other memory."""
         self._sizes = {name: parameter.numel() for name, parameter in parameters.items()}
         for tensor in given:
-            self.memory.give(tensor)
+            self._memory.give(tensor)
         for name, parameter in parameters.items():
-            self.memory.give(parameter)
+            self._memory.give(parameter)
             if parameter.dim() == 2:
                 self._parameters[memory_id(parameter)] = frozenset({name})
 
@@ -154,34 +146,22 @@ class CostCounter(OperatorMode):
             made = [given] if isinstance(given, torch.Tensor) else list(tensors_in(given))
             factors = operands_in(args)
             operands = [*factors, *operands_in(kwargs.values())] if kwargs else factors
-            for tensor in operands:
-                if tensor.layout != torch.strided or not self.memory.knows(tensor):
-                    self.take_foreign(tensor)
-            for tensor in made:
+            for tensor in (*operands, *made):  # an operand may be neither an argument nor the result of an operator
                 self._take(tensor)
-            self.count(func, factors, operands, made)
+            self._count(func, factors, operands, made)
         return given
-
-    def run(self, call: Callable[..., Any], arguments: Arguments, once: bool) -> Any:
-        """Return the result of the call, and count its operators. once: see `measure_cost`."""
-        with torch.no_grad(), self:
-            return (_one_by_one(arguments) if once else arguments).apply(call)
-
-    def take_foreign(self, tensor: torch.Tensor) -> None:
-        """Count an operand that is neither an argument nor the result of an operator of this call."""
-        self._take(tensor)
 
     def _take(self, tensor: torch.Tensor) -> None:
         if tensor.layout != torch.strided:
             return
         cost = self.cost
-        if numbers := self.memory.take(tensor):
+        if numbers := self._memory.take(tensor):
             if numbers > cost.largest.count:
-                cost.largest = Maximum(numbers, str(tuple(tensor.shape)), *self.place())
-            if alive := self.memory.more_than(cost.alive.count):
-                cost.alive = Maximum(alive, "", *self.place())
+                cost.largest = Maximum(numbers, str(tuple(tensor.shape)), *own_line(self._own))
+            if alive := self._memory.more_than(cost.alive.count):
+                cost.alive = Maximum(alive, "", *own_line(self._own))
 
-    def count(
+    def _count(
         self, func: Any, factors: list[torch.Tensor], operands: list[torch.Tensor], made: list[torch.Tensor]
     ) -> None:
         """Count the operations of an operator. factors: its positional operands."""
@@ -215,7 +195,7 @@ class CostCounter(OperatorMode):
         for name in names:
             self._rows[name] = self._rows.get(name, 0.0) + count
             if (rows := math.ceil(self._rows[name] - 1e-6)) > self.cost.rows.count:
-                self.cost.rows = Maximum(rows, name, *self.place())
+                self.cost.rows = Maximum(rows, name, *own_line(self._own))
 
     def _project_by_elements(self, operands: list[torch.Tensor], made: list[torch.Tensor]) -> None:
         """Count the rows of an elementwise product, `x.unsqueeze(-2) * weight`; a sum makes it a matrix product."""
@@ -240,15 +220,6 @@ class CostCounter(OperatorMode):
             if names and self._parameters.setdefault(memory_id(tensor), names) is names:
                 self._derived.append(StorageWeakRef(tensor.untyped_storage()))
 
-    def place(self) -> tuple[str, int]:
-        """Return file and line of the innermost frame of the student's code."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            if self._own(frame.f_code.co_filename):
-                return frame.f_code.co_filename, frame.f_lineno
-            frame = frame.f_back
-        return "", 0
-
 
 def measure_cost(
     call: Callable[..., Any],
@@ -257,20 +228,20 @@ def measure_cost(
     own: IsOwnFile,
     *,
     once: bool = False,
-    counting: type[CostCounter] = CostCounter,
 ) -> MeasuredCall:
     """Measure the cost and result of a call without gradients, because autograd keeps tensors that the call drops.
 
     function: the called function or module. The memory of a module's parameters and buffers does not count.
     own: returns whether a file is the student's code. once: pass each list and tuple as a generator of copies, so that
-    the tensors that the code keeps are counted. counting: the counter's class.
+    the tensors that the code keeps are counted.
     """
     is_module = isinstance(function, torch.nn.Module)
     given = [*tensors_in(arguments.positional), *tensors_in(dict(arguments.named))]
     given += list(function.buffers()) if is_module else []
-    counted = counting(own, given, dict(function.named_parameters()) if is_module else {})
-    value = counted.run(call, arguments, once)
-    return MeasuredCall(counted.cost, value)
+    counter = CostCounter(own, given, dict(function.named_parameters()) if is_module else {})
+    with torch.no_grad(), counter:
+        value = (_one_by_one(arguments) if once else arguments).apply(call)
+    return MeasuredCall(counter.cost, value)
 
 
 def _one_by_one(arguments: Arguments) -> Arguments:
@@ -326,30 +297,3 @@ def exceeded_message(cost: Cost, limits: Limits, at: LineInWords) -> str:
 
 def _elements(found: Maximum, most: int) -> str:
     return f"{found.count:,} numbers; {most:,} are enough."
-
-
-OPERATOR = "operator"
-LEFT = "left"
-THREAD = "thread"
-UNSEEN = "unseen"
-"""Reasons, with the three above, why a call is not countable: see `countable`."""
-
-_WHY = {
-    LEFT: (
-        "the code takes elements out of PyTorch, or brings them in from outside (`.numpy()`, `.tolist()`, many "
-        "`.item()` "
-        "or `if`s on tensors). Compute with tensors instead."
-    ),
-    OPERATOR: (
-        "the code calls a function whose operations this test cannot count. Use matrix products, sums, exp and the "
-        "like instead."
-    ),
-    THREAD: "the code computes in another thread. Compute in the thread that calls the function instead.",
-}
-_UNSEEN_PART = "the test cannot see a part of the computation. Call PyTorch's functions directly instead."
-
-
-def uncountable_message(cost: Cost, at: LineInWords) -> str:
-    """Return the message that the cost of a call cannot be counted, with reason and line; empty if it can."""
-    first = cost.uncounted
-    return f"The operations cannot be counted:{at(first)} {_WHY.get(first.of, _UNSEEN_PART)}" if first.count else ""

@@ -2,9 +2,15 @@
 
 The hidden tests and the student check share these functions. Each assertion raises Mismatch, whose message reveals no
 expected value.
+
+A misconception explains an answer's failed tests if both fail them with equal signatures. The student check compares
+signatures of its examples, and grading those of the hidden tests. The signature of a failed example or test is made of
+what its judge found: the message, and the value that is wrong. So code may differ from a misconception in everything
+that no example inspects.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+import zlib
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -12,12 +18,19 @@ import torch
 
 from . import complaints
 from .arguments import tensors_in
-from .comparison import Expected, Mismatch, assert_close, describe, largest_size
-from .cost import Cost, Limits, LineInWords, exceeded_message, uncountable_message
+from .comparison import Expected, Mismatch, assert_close, describe, difference, largest_size
+from .cost import Cost, Limits, LineInWords, exceeded_message
 from .device_probe import BY_NUMBERS, ELSEWHERE, MIXED
-from .lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_WRITING
-from .observation import Observation
+from .lost_aspects import OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_WRITING
+from .observation import Observation, Raised, StudentFault, has_own_words, without_style
 from .operations import is_bias
+
+_MOST_SUMMED = 100_000
+"""Most elements of a tensor that is summed; right results in hidden tests have less than a tenth of that."""
+ANY_GRADIENTS = "any gradients"
+"""Field of a released mistake: true if its sentence says nothing about gradients."""
+Signature = list[int | float]
+"""A checksum of everything exact, and sums over the elements of the wrong value."""
 
 
 def assert_gradients(seen: Observation[Any], gradients: Sequence[Any], parameter_gradients: Mapping[str, Any]) -> None:
@@ -129,15 +142,10 @@ def assert_parameters(parameters: Mapping[str, torch.Tensor], shapes: Mapping[st
         raise Mismatch(complaints.other_parameters(found))
 
 
-def assert_cost(cost: Cost, limits: Limits, at: LineInWords, *, is_counted: bool = True) -> None:
-    """Raise Mismatch if the cost exceeds a limit.
-
-    is_counted: raise it for an uncountable call too. A limit of operations always implies this.
-    """
+def assert_cost(cost: Cost, limits: Limits, at: LineInWords) -> None:
+    """Raise Mismatch if the cost exceeds a limit."""
     if found := exceeded_message(cost, limits, at):
         raise Mismatch(found)
-    if (is_counted or "operations" in limits) and (why := uncountable_message(cost, at)):
-        raise Mismatch(why, OF_COUNTING)
 
 
 @dataclass(frozen=True)
@@ -258,3 +266,160 @@ def explain(every: Sequence[Explanation[T]], failed: Set[Hashable]) -> list[Expl
 def explained_by(found: Sequence[Explanation[T]]) -> frozenset[Hashable]:
     """Return the tests that some explanations explain together."""
     return frozenset[Hashable]().union(*(one.tests for one in found))
+
+
+@dataclass(frozen=True)
+class CommonMistakes:
+    """The common mistakes that code shows in its failed examples."""
+
+    sentences: tuple[str, ...] = ()
+    are_together: bool = False
+    """True if the code has all of these mistakes; false if it has one of them."""
+    explained: int = 0
+    """The number of failed examples in which they show the same as the code."""
+
+
+def matching_mistakes(
+    signatures: Mapping[int, Signature], mistakes: Sequence[Mapping[str, Any]], of_gradients: Collection[int] = ()
+) -> CommonMistakes:
+    """Return the common mistakes that explain failed examples. signatures: by the examples' numbers.
+
+    mistakes: as released, each with the sentences that the examples cannot tell apart. of_gradients: the numbers of
+    examples that inspect only gradients, which depend on how a wrong value is computed. If nothing else explains an
+    answer, they are compared only for mistakes about gradients.
+    """
+    found = explain([_explanation(signatures, mistake, ()) for mistake in mistakes], signatures.keys())
+    if not found:
+        found = explain([_explanation(signatures, mistake, of_gradients) for mistake in mistakes], signatures.keys())
+    if any(len(one.misconception) > 1 for one in found):
+        found = found[:1]
+    sentences = tuple(sentence for one in found for sentence in one.misconception)
+    return CommonMistakes(sentences, len(found) > 1, len(explained_by(found)))
+
+
+def _explanation(
+    signatures: Mapping[int, Signature], mistake: Mapping[str, Any], of_gradients: Collection[int]
+) -> Explanation[tuple[str, ...]]:
+    """Return a mistake as an explanation. of_gradients: examples that need only fail, if others show the mistake."""
+    shows = {int(number): signature for number, signature in mistake["shows"].items()}
+    common = shows.keys() & signatures
+    alike = {number for number in common if match(signatures[number], shows[number])}
+    if mistake.get(ANY_GRADIENTS) and not alike <= set(of_gradients):
+        alike |= common.intersection(of_gradients)
+    sentences = tuple(mistake["sentences"])
+    numbers = any(has_numbers(signatures[number]) for number in alike)
+    return Explanation(sentences, sentences, frozenset(alike), frozenset(shows) - alike, numbers)
+
+
+def signature_of(error: BaseException) -> Signature:
+    """Return the signature of an example that failed with this error.
+
+    An exception counts with its words, which contain the sizes that met, unless its author chose them.
+    """
+    kind = error.type_name if isinstance(error, Raised) else type(error).__name__
+    try:
+        if isinstance(error, Mismatch):
+            return _signature_of(*_wrong_part(error))
+        if isinstance(error, Raised):  # its text has the line, which differs between answers
+            has_words, words = not error.has_own_words, error.message
+        else:
+            has_words, words = isinstance(error, StudentFault) or not has_own_words(error), str(error)
+        return [_checksum(f"{kind}: {without_style(words)}"), 1.0] if has_words else [_checksum(kind)]
+    except Exception:  # the answer's own class of tensors, or a list that holds itself
+        return [_checksum(kind)]
+
+
+def whole_signature(error: BaseException) -> Signature:
+    """Return the signature of a hidden test's error. If a call has several results, the right ones count, too."""
+    results = error.compared[0] if isinstance(error, Mismatch) and error.compared else None
+    try:
+        return [*signature_of(error), *(value_sums(results) if isinstance(results, tuple | list) else [])]
+    except Exception:  # as above
+        return signature_of(error)
+
+
+def is_telling(signature: Signature) -> bool:
+    """Return whether a signature is more than an error of the code's own `raise`, in which many mistakes end."""
+    return any(isinstance(number, float) for number in signature)
+
+
+def has_numbers(signature: Signature) -> bool:
+    """Return whether a signature is of more than NaN and infinities."""
+    return any(isinstance(number, float) and number for number in signature)
+
+
+def match(one: Signature, other: Signature) -> bool:
+    """Return whether two signatures are equal but for the last digits."""
+    return len(one) == len(other) and all(map(is_near, one, other))
+
+
+def value_sums(value: Any) -> list[float]:
+    """Return sums over the elements of a value, which differ between most values."""
+    return _described(value)[1]
+
+
+def is_near(one: float, other: float) -> bool:
+    """Return whether two numbers are equal but for the last digits; integers must be equal in all digits."""
+    if isinstance(one, int) or isinstance(other, int):  # a checksum
+        return one == other
+    return abs(one - other) <= 1e-3 * (1 + min(abs(one), abs(other)))
+
+
+def _signature_of(what: Any, value: Any, right: Any) -> Signature:
+    exact, sums = _described(value)
+    has_shape = isinstance(right, Expected) and getattr(value, "shape", None) == right.value.shape
+    if has_shape and match(sums, value_sums(right.value)):
+        return [_checksum(f"{what} nearly"), _size(value - right.value)]
+    return [_checksum(repr((what, exact))), *(sums or [1.0])]
+
+
+def _wrong_part(mismatch: Mismatch) -> tuple[Any, Any, Any]:
+    """Return what is wrong in words, the wrong value, and the right one: of several results the first wrong one."""
+    if mismatch.compared is None:
+        shown = mismatch.behaviour
+        return (shown, None, None) if isinstance(shown, str) else (str(mismatch), shown, None)
+    actual, expected = mismatch.compared
+    if isinstance(expected, tuple) and isinstance(actual, tuple | list) and len(actual) == len(expected):
+        for number, (one, right) in enumerate(zip(actual, expected, strict=True)):
+            if difference(one, right, str, lambda *_: "differs") is not None:
+                return (mismatch.what, number), one, right
+    return mismatch.what, actual, expected
+
+
+def _size(gap: torch.Tensor) -> float:
+    """Return a number that is near that of another gap if one is at most ten times as large as the other."""
+    return float(gap.detach().double().nan_to_num(0.0, 0.0, 0.0).abs().max().clamp(min=1e-30).log10()) / 1000
+
+
+def _described(value: Any) -> tuple[Any, list[float]]:
+    """Return the exact part of a value (shape, integers, words), and sums over its elements."""
+    if isinstance(value, tuple | list):
+        parts = [_described(item) for item in value]
+        return [exact for exact, _ in parts], [number for _, sums in parts for number in sums]
+    if isinstance(value, dict):
+        return sorted(map(repr, value.items())), []
+    if isinstance(value, float):
+        return _described(torch.tensor(value))
+    if isinstance(value, int | str):
+        return value, []
+    if not isinstance(value, torch.Tensor):
+        return type(value).__name__, []
+    if value.numel() > _MOST_SUMMED:
+        return list(value.shape), []
+    broken, sums = tensor_sums(value)
+    return (list(value.shape), broken), sums
+
+
+def tensor_sums(tensor: torch.Tensor) -> tuple[list[int], list[float]]:
+    """Return the numbers of NaN, inf and -inf in a tensor, and two sums over its other elements."""
+    flat = tensor.detach().flatten().double()
+    broken = [int(flat.isnan().sum()), int((flat == torch.inf).sum()), int((flat == -torch.inf).sum())]
+    flat = flat.nan_to_num(0.0, 0.0, 0.0)
+    flat = flat.sign() * flat.abs().log1p()  # so that one huge element does not hide the others
+    places = torch.arange(1, flat.numel() + 1, dtype=torch.float64)
+    weighed = flat * torch.cos(places * 2.399963)  # the golden angle, whose cosines never repeat: the order counts
+    return broken, [float(flat.abs().sum()), float(weighed.sum())]
+
+
+def _checksum(exact: str) -> int:
+    return zlib.crc32(exact.encode())

@@ -6,7 +6,6 @@ another device. A line is reported only if a traced run, or a run in which the l
 Example: `find_lost_aspect(OF_WRITING, ["0"], traced, is_cell)` returns the line `x += 1` that writes into argument 0.
 """
 
-import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,11 +13,11 @@ from typing import Any, NamedTuple
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .arguments import Arguments, map_nested, tensors_in
+from .arguments import Arguments, tensors_in
 from .device_probe import Devices, emulated_device, move_arguments, move_module
-from .run_trace import IsOwnFile, OperatorMode, bind_method, memory_id, name_of, own_line
+from .run_trace import IsOwnFile, OperatorMode, TracedCall, memory_id, name_of, own_line
 
-OF_VALUE, OF_FORM, OF_COUNTING = "value", "form", "counting"
+OF_VALUE, OF_FORM = "value", "form"
 OF_WRITING, OF_DTYPE, OF_GRADIENT, OF_DEVICE = "writes", "dtype", "gradient", "device"
 BY_CAST, OF_NOTHING, OF_OTHERS = "cast", "new", "made"
 """Ways to get a wrong dtype or device: by a conversion, in a new tensor, or as the result of an operator."""
@@ -36,35 +35,6 @@ class LostAspect(NamedTuple):
     file: str
     line: int
     how: str
-
-
-class TracedCall(NamedTuple):
-    """A call of a student's function, or of a new instance of a class.
-
-    built: the arguments of the class. parameters: values of the instance's parameters. through: see `bind_method`.
-    """
-
-    thing: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    built: tuple[Any, ...] | None = None
-    parameters: Mapping[str, torch.Tensor] | None = None
-    through: tuple[str, ...] = ()
-
-    def ready(self, change: Callable[[torch.Tensor], torch.Tensor]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Return the function or instance, and copies of the arguments, with `change` applied to all float tensors."""
-
-        def copy_changed(value: Any) -> Any:
-            if not isinstance(value, torch.Tensor):
-                return copy.deepcopy(value)
-            return change(value.clone()) if value.is_floating_point() else value.clone()
-
-        target = self.thing
-        if self.built is not None:
-            target = self.thing(*self.built)
-            own = dict(target.named_parameters()) if self.parameters else {}
-            for name, values in (self.parameters or {}).items():
-                own[name].data = change(values.clone()).view(own[name].shape)
-        return bind_method(target, self.through), tuple(map_nested(arg, copy_changed) for arg in self.arguments)
 
 
 def find_lost_aspect(aspect: str, details: Sequence[str], asked: TracedCall, own: IsOwnFile) -> LostAspect | None:

@@ -25,8 +25,7 @@ from .arguments import (
     with_instances,
     with_iterators,
 )
-from .bench import PLAIN, Bench, Operation, Target
-from .countable import SealedCostCounter
+from .bench import PLAIN, Bench, Operation, Target, TryEdits
 from .observation import Observation, Unusable, compute_gradients, is_cell, student_code
 from .packing import Tensors, unpack
 
@@ -193,14 +192,7 @@ class MeasureCost(Call):
         arguments = self.arguments.mapped(lambda arg: _placed(arg, bench.device))
         with student_code():
             called = with_instances(function, self.held, bench.instances)
-            spent, value = cost.measure_cost(
-                called,
-                arguments,
-                function,
-                is_cell,
-                once=self.once,
-                counting=SealedCostCounter if isinstance(self.target, str) and not self.held else cost.CostCounter,
-            )
+            spent, value = cost.measure_cost(called, arguments, function, is_cell, once=self.once)
         return Observation(value, gradients=[], parameter_gradients={}, cost=spent.packed())
 
 
@@ -344,7 +336,7 @@ class ProbeDevice(Operation[device_probe.Probed]):
 class TraceRun(Operation[run_trace.PackedRun]):
     """Trace a run of a function, or of a new instance: see `run_trace`.
 
-    built, parameters, through: see `run_trace.prepare_call`. numbers, replaced: indices of the tensors to replace,
+    built, parameters, through: see `run_trace.TracedCall`. numbers, replaced: indices of the tensors to replace,
     and their replacements.
     """
 
@@ -362,8 +354,8 @@ class TraceRun(Operation[run_trace.PackedRun]):
         new = dict(zip(self.numbers, self.replaced, strict=True))
         watch = run_trace.RunTracer(is_cell, new)
         thing, given = bench.find(self.name), self.arguments.positional
-        call = run_trace.prepare_call(thing, self.built, self.parameters, given, self.through)
-        return run_trace.pack_run(run_trace.trace_run(call, watch))
+        call = run_trace.TracedCall(thing, given, self.built, self.parameters, self.through)
+        return run_trace.pack_run(run_trace.trace_run(call.run, watch))
 
 
 @dataclass(frozen=True)
@@ -386,7 +378,7 @@ class FindLostAspect(Operation[str]):
     def on(self, bench: Bench) -> str:
         bench.seed(0)
         thing, given = bench.find(self.name), self.arguments.positional
-        asked = lost_aspects.TracedCall(thing, given, self.built, self.parameters, self.through)
+        asked = run_trace.TracedCall(thing, given, self.built, self.parameters, self.through)
         with student_code():
             found = lost_aspects.find_lost_aspect(self.aspect, self.details, asked, is_cell)
         return f"{found.line} {found.how} {found.file}" if found else ""
@@ -413,6 +405,8 @@ OPERATIONS = {kind.tag: kind for kind in _KINDS}
 def unpacked(header: Mapping[str, Any], tensors: Tensors) -> Operation[Any]:
     """Return the operation of a header: the inverse of `Operation.packed`."""
     kind = OPERATIONS[header["operation"]]
+    if kind is TryEdits:
+        return TryEdits(header["variants"], tuple(unpacked(each, tensors) for each in header["operations"]))
     packed = {each.name: header[each.name] for each in fields(kind)}
     values = {name: value if type(value) in PLAIN else unpack(value, tensors) for name, value in packed.items()}
     return kind(**{name: Arguments(*value) if name == "arguments" else value for name, value in values.items()})

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .arguments import tensors_in
+from .arguments import map_nested, tensors_in
 
 MAX_MADE = 300
 """Maximum number of tensors of one run that are recorded."""
@@ -202,28 +202,45 @@ def trace_run(call: Callable[[], Any], watch: RunTracer) -> Run:
     return run
 
 
-def prepare_call(
-    thing: Callable[..., Any],
-    built: tuple[Any, ...] | None,
-    parameters: Mapping[str, torch.Tensor] | None,
-    arguments: tuple[Any, ...],
-    through: tuple[str, ...] = (),
-) -> Callable[[], Any]:
-    """Return the call to trace: of a function, or of an instance that the call builds and loads with parameters.
+class TracedCall(NamedTuple):
+    """A call of a student's function, or of a new instance of a class.
 
-    thing: the function or class. built: the arguments of the class; None for a function. through: see `bind_method`.
-    Each call copies the arguments.
+    built: the arguments of the class. parameters: values of the instance's parameters. through: see `bind_method`.
     """
 
-    def call() -> Any:
-        target = thing
-        if built is not None:
-            target = thing(*built)
-            _load(target, parameters or {})
-        own = (arg.clone() if isinstance(arg, torch.Tensor) else copy.deepcopy(arg) for arg in arguments)
-        return bind_method(target, through)(*own)
+    thing: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    built: tuple[Any, ...] | None = None
+    parameters: Mapping[str, torch.Tensor] | None = None
+    through: tuple[str, ...] = ()
 
-    return call
+    def ready(
+        self, change: Callable[[torch.Tensor], torch.Tensor], *, exactly: bool = False
+    ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Return the function or instance, and copies of the arguments, with `change` applied to all float tensors.
+
+        exactly: raise TypeError if an instance has other parameters.
+        """
+
+        def copy_changed(value: Any) -> Any:
+            if not isinstance(value, torch.Tensor):
+                return copy.deepcopy(value)
+            return change(value.clone()) if value.is_floating_point() else value.clone()
+
+        target = self.thing
+        if self.built is not None:
+            target = self.thing(*self.built)
+            own = dict(target.named_parameters()) if isinstance(target, torch.nn.Module) else {}
+            if exactly and own.keys() != (self.parameters or {}).keys():
+                raise TypeError("it has other parameters")
+            for name, values in (self.parameters or {}).items():
+                own[name].data = change(values.clone()).view(own[name].shape)
+        return bind_method(target, self.through), tuple(map_nested(arg, copy_changed) for arg in self.arguments)
+
+    def run(self) -> Any:
+        """Return the result of the call; raises TypeError if an instance has other parameters."""
+        target, arguments = self.ready(lambda one: one, exactly=True)
+        return target(*arguments)
 
 
 def bind_method(target: Any, through: tuple[str, ...]) -> Callable[..., Any]:
@@ -245,14 +262,6 @@ def bind_method(target: Any, through: tuple[str, ...]) -> Callable[..., Any]:
         return tuple(getattr(target, name) for name in read)
 
     return call
-
-
-def _load(instance: Any, values: Mapping[str, torch.Tensor]) -> None:
-    own = dict(instance.named_parameters()) if isinstance(instance, torch.nn.Module) else {}
-    if own.keys() != values.keys():
-        raise TypeError("it has other parameters")
-    for name, parameter in own.items():
-        parameter.data = values[name].clone().view(parameter.shape)
 
 
 def memory_id(tensor: torch.Tensor) -> int:

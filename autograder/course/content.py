@@ -19,9 +19,8 @@ from typing import Any
 
 import msgspec
 
-from .case_secret import read_secret
 from .notebook import joined
-from .settings import FILE, folder
+from .settings import FILE, folder, read_secret
 from .units import released, source, unit_names
 
 SOLUTIONS, HIDDEN, RIGHT_ANSWERS = "solutions", "hidden", "right_answers"

@@ -7,11 +7,18 @@ autograder runs from. A class's folder is not a course, even if it has an autogr
 
 The settings are isolation and limits of submissions, roster, released files, and the late penalty: its rule, and the
 points that a delay costs.
+
+The course's secret, from which its hidden cases are drawn, is in a file of its own, which git ignores and which is
+never released. Without the file, only the names of hidden tests seed their cases. Then everybody with a copy of the
+repository can compute the cases.
 """
 
 import os
 import re
+import secrets
+import subprocess
 import tomllib
+from contextlib import suppress
 from datetime import timedelta
 from functools import cache
 from itertools import pairwise
@@ -20,7 +27,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from .. import UserError
+from .. import UserError, output_files
 from ..sandbox.isolation import CHECK
 from ..sandbox.limits import Limits, PageLimits
 
@@ -31,6 +38,9 @@ VARIABLE = "AUTOGRADER_COURSE"
 _OF_CLASS = ("source", "submitted", "gradebook.db", "roster.csv")
 _OF_COURSE = ("exercises", "solutions")
 _CHECKOUT = Path(__file__).resolve().parents[2]
+SECRET_FILE = "case_secret.txt"
+_NOT_IGNORED = 1
+"""Exit status of `git check-ignore` for a file that git does not ignore. Outside a repository the status is another."""
 
 
 class NoCourse(UserError):
@@ -341,3 +351,47 @@ def _read(path: Path, kind: type[_S], hint: str = "") -> _S:
 
 def _unusable(path: Path, reason: str, hint: str = "") -> BadSettings:
     return BadSettings(f"The settings {path} cannot be used: {reason}.{hint}")
+
+
+class BadSecret(UserError):
+    """Raised if the file cannot be used or must not be written; `str()` says why and what to do."""
+
+
+def read_secret() -> str:
+    """Return the course's secret; empty if the course has none.
+
+    Raises BadSecret if the file is unreadable or empty, because grading with the published cases would go unnoticed.
+    """
+    path = folder() / SECRET_FILE
+    try:
+        secret = path.read_text().strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSecret(f"{path} cannot be read ({error}). Without it, the hidden cases cannot be drawn.") from None
+    if not secret:
+        raise BadSecret(f"{path} is empty. Delete it; then `autograder reseed` writes a new secret.")
+    return secret
+
+
+def write_secret() -> Path:
+    """Write a new secret into the course's folder and return the file's path.
+
+    Raises BadSecret if the course has a secret, or is a git repository that does not ignore the file. Raises
+    NotWritable.
+    """
+    path = folder() / SECRET_FILE
+    if os.path.lexists(path):
+        raise BadSecret(
+            f"{path} exists already, and submissions may have been graded with it. For a new secret, delete it first; "
+            "then `autograder grade` grades every submission again."
+        )
+    with suppress(FileNotFoundError):  # git is not installed
+        command = ["git", "check-ignore", "--quiet", SECRET_FILE]
+        if subprocess.run(command, cwd=folder(), capture_output=True, check=False).returncode == _NOT_IGNORED:
+            raise BadSecret(
+                f"git does not ignore {SECRET_FILE}, so the next commit could publish the secret. First add the line "
+                f"`/{SECRET_FILE}` to {folder() / '.gitignore'}."
+            )
+    output_files.write({path: f"{secrets.token_hex(16)}\n".encode()}, 0o600)
+    return path

@@ -16,14 +16,13 @@ from typing import Any
 import pytest
 
 from ..core.comparison import Mismatch, Unproven
-from ..core.counterexample import CounterexampleTarget
+from ..core.constructed_answers import CounterexampleTarget
+from ..core.judgement import Signature, whole_signature
 from ..core.library_calls import LIBRARIES
 from ..core.lost_aspects import OF_VALUE
-from ..core.mistake_signatures import Signature, whole_signature
 from ..core.observation import Missing, Raised, StudentFault
 from ..course import content
-from ..course.case_secret import read_secret
-from ..course.settings import load
+from ..course.settings import load, read_secret
 from ..report import TestOutcome
 from ..sandbox.client import Crashed, TimedOut
 from . import fixtures
@@ -105,7 +104,7 @@ class Verdict:
     """The aspect of the answer that is wrong, such as `value`: see `core.comparison.Mismatch`."""
     details: tuple[str, ...] = ()
     signature: Signature = field(default_factory=list)
-    """See `core.mistake_signatures`; empty unless the test failed because of the code's result or error."""
+    """See `core.judgement`; empty unless the test failed because of the code's result or error."""
     unproven: bool = False
     """True if the test passed, but the tested call returned a wrong value, which `seen` describes."""
 

@@ -8,12 +8,11 @@ from typing import Annotated, Any, TypeVar, cast
 import msgspec
 import torch
 
-from ..core.bench import Operation
+from ..core.bench import Operation, TryEdits
 from ..core.comparison import describe
 from ..core.complaints import explain_error
 from ..core.cost import Cost, Maximum
 from ..core.device_probe import Probed
-from ..core.edit_trials import TryEdits
 from ..core.observation import Missing, Observation, Place, Raised, StudentFault, Unusable
 from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, TraceRun
 from ..core.packing import Opaque, Packed, ProtocolError, Tensors, unpack
@@ -30,7 +29,7 @@ Whole = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Value = None | bool | Whole | float | str | Packed
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 _Most = tuple[_Count, str, str, _Count]
-_COST = tuple[_Count, _Most, _Most, _Most, _Most]
+_COST = tuple[_Count, _Most, _Most, _Most]
 _TRACE = tuple[str, str, torch.Tensor, torch.Tensor, list[torch.Tensor], bool, list[int]]
 
 _NO_GPU = (

@@ -21,7 +21,7 @@ from ..core.bench import Bench, Operation
 from ..core.comparison import TOLERANCE, as_expected
 from ..core.operations import Assemble, Build, Call, ToDtype
 from ..course import content
-from ..course.case_secret import read_secret
+from ..course.settings import read_secret
 from .backend import Backend
 from .proxy import StudentProxy
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from ..core.bench import Operation
-from ..core.counterexample import PackedFunction
+from ..core.constructed_answers import PackedFunction
 from ..core.operations import MeasureCost, TimedCall
 from ..core.packing import ProtocolError, Tensors
 from ..course.notebook import MAX_CHARACTERS, CodeCell

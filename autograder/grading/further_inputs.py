@@ -17,8 +17,7 @@ from typing import Any
 import torch
 
 from ..core.arguments import map_nested, tensors_in
-from ..core.bench import Bench, Operation
-from ..core.edit_trials import TryEdits, equal_fingerprints
+from ..core.bench import Bench, Operation, TryEdits, equal_fingerprints
 from ..core.operations import Call, LoadParameters
 from ..graders.backend import Backend
 

@@ -16,7 +16,7 @@ from .. import UserError
 from ..catalogue.bug_hunts import hunt_of
 from ..core.bench import Operation
 from ..core.comparison import Expected, Mismatch
-from ..core.mistake_signatures import value_sums
+from ..core.judgement import value_sums
 from ..core.observation import Observation, StudentFault
 from ..core.operations import Call, KindOf, LoadParameters, ManualSeed, NamedParameters, ProbeDevice, Read, is_bias
 from ..course import content

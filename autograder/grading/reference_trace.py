@@ -19,7 +19,7 @@ import torch
 
 from .. import catalogue
 from ..core.arguments import tensors_in
-from ..core.run_trace import Run, RunTracer, TracedTensor, prepare_call, trace_run
+from ..core.run_trace import Run, RunTracer, TracedCall, TracedTensor, trace_run
 from ..tracing.reference import (
     LARGEST_COUNT,
     SOFTMAX_STEPS,
@@ -82,7 +82,7 @@ def _call_in_float64(answer: Any, case: TraceCase) -> Callable[[], Any]:
         arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg for arg in case.arguments
     )
     parameters = case.parameters and {name: one.double() for name, one in case.parameters.items()}
-    return prepare_call(answer, case.built, parameters, tuple(arguments), case.through)
+    return TracedCall(answer, tuple(arguments), case.built, parameters, case.through).run
 
 
 def _tensors_of(answer: Any, case: TraceCase) -> list[TracedTensor]:

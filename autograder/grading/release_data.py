@@ -15,7 +15,7 @@ import torch
 from .. import catalogue
 from ..catalogue.bug_hunts import hunt_of
 from ..catalogue.build_cache import BuildCache
-from ..core.mistake_signatures import ANY_GRADIENTS, Signature, is_telling, match
+from ..core.judgement import ANY_GRADIENTS, Signature, is_telling, match
 from ..course import content
 from ..graders.collection import HiddenTests
 from ..pool.requests import Handout

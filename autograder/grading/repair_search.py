@@ -18,8 +18,7 @@ from typing import Any, TypeVar
 import torch
 
 from .. import catalogue
-from ..core.bench import Operation
-from ..core.edit_trials import Redefine, TryEdits, equal_fingerprints
+from ..core.bench import Operation, Redefine, TryEdits, equal_fingerprints
 from ..core.observation import StudentFault
 from ..core.operations import (
     Assemble,

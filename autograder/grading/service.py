@@ -14,7 +14,7 @@ import torch
 
 from .. import UserError, catalogue, course
 from ..catalogue.bug_hunts import NoHunt
-from ..course.case_secret import BadSecret
+from ..course.settings import BadSecret
 from ..graders.collection import HiddenTests, NotCollected, collect
 from ..pool.requests import (
     LOST,

@@ -12,9 +12,10 @@ import torch
 from msgspec.structs import replace
 
 from .. import UserError, catalogue, course
-from ..catalogue.transcript import short_signature
+from ..catalogue.diagnosis import short_signature
 from ..course import content, notebook
 from ..course.cells import code_cells, unit_of, written_answers
+from ..course.settings import read_secret
 from ..graders import fixtures
 from ..graders.sandboxed import Change, SandboxedNotebook
 from ..pool.requests import GradeNotebook

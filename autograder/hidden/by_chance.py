@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from autograder.core import complaints, dropout
+from autograder.core import complaints, random_results
 from autograder.core.comparison import Mismatch, describe
 from autograder.core.observation import Raised
 from autograder.graders.proxy import InstanceProxy, StudentProxy
@@ -41,8 +41,8 @@ def complain(
         with student.by_chance() as note:
             wrong = _is_wrong(right, lambda: without().eval()(x))
             note(wrong)
-        if wrong and str(found) != dropout.NOT_FINITE:  # which blames no dropout, and says more
-            raise Mismatch(dropout.WRONG_ALREADY) from None
+        if wrong and str(found) != random_results.NOT_FINITE:  # which blames no dropout, and says more
+            raise Mismatch(random_results.WRONG_ALREADY) from None
         raise
 
 
@@ -77,7 +77,7 @@ def assert_lone_weights_fall(
         counted = len({*fallen}) == 1
         note((fall, counted))
     if fall and counted:
-        raise Mismatch(dropout.always_as_many(_CALLS))
+        raise Mismatch(random_results.always_as_many(_CALLS))
     if not fall:
         raise Mismatch(
             f"Either all {LONE} tokens that see only themselves lose their weight, or none does. Does your code "

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from autograder.core import dropout
+from autograder.core import random_results
 from autograder.core.comparison import Mismatch, assert_real, describe
-from autograder.core.dropout import Dropped, Structure
+from autograder.core.random_results import Dropped, Structure
 from autograder.graders.fixtures import Cases
 
 TOKENS = 48
@@ -37,33 +37,35 @@ def structure(result: Any, layers: dict[str, torch.Tensor], p: float) -> Structu
     first, second = result.detach().double().chunk(2, dim=-1)
     visible = torch.ones(BATCH, TOKENS, TOKENS, dtype=torch.bool).tril()
     right = _causal_weights(layers).expand(BATCH, -1, -1)
-    repeated = dropout.repeats(first == 0, visible, DIMENSIONS)
+    repeated = random_results.repeats(first == 0, visible, DIMENSIONS)
     return Structure(
-        dropout.of_few_draws(dropout.dropped(first[visible], right[visible], p), repeated),
+        random_results.of_few_draws(random_results.dropped(first[visible], right[visible], p), repeated),
         copies_agree=torch.allclose(first, second, rtol=1e-4, atol=1e-6, equal_nan=True),
         repeats=repeated,
-        pairs=dropout.pairs(first == 0, visible, DIMENSIONS),
+        pairs=random_results.pairs(first == 0, visible, DIMENSIONS),
         ahead=bool((first[~visible].abs() > 1e-4).any()),
     )
 
 
 def dropped_and_repeated(result: Any, weights: torch.Tensor, p: float) -> tuple[Dropped, frozenset[str]]:
     """Return the changes to weights of shape (Tq, Tk) or (b, Tq, Tk), and the dimensions along which they repeat."""
-    seen = dropout.dropped(result, weights, p)
-    repeated = dropout.repeats(result == 0, torch.ones_like(weights, dtype=torch.bool), DIMENSIONS[-weights.dim() :])
-    return dropout.of_few_draws(seen, repeated), repeated
+    seen = random_results.dropped(result, weights, p)
+    repeated = random_results.repeats(
+        result == 0, torch.ones_like(weights, dtype=torch.bool), DIMENSIONS[-weights.dim() :]
+    )
+    return random_results.of_few_draws(seen, repeated), repeated
 
 
 def pairs_of(result: torch.Tensor) -> frozenset[str]:
     """Return the dimensions of weights (b, Tq, Tk) along which the dropped places depend on each other."""
-    return dropout.pairs(result == 0, torch.ones_like(result, dtype=torch.bool), DIMENSIONS)
+    return random_results.pairs(result == 0, torch.ones_like(result, dtype=torch.bool), DIMENSIONS)
 
 
 def assert_weights_whole(seen: Structure) -> None:
     """Outside of training every causal weight is as the softmax made it."""
     if seen.ahead:
         raise Mismatch("Later tokens get weight: the module attends to the future.")
-    dropout.assert_finite(seen.entries)
+    random_results.assert_finite(seen.entries)
     if "dropped" in seen.entries.outcomes:
         raise Mismatch("Some weights are zero after eval(); outside of training dropout does nothing.")
     if seen.entries.outcomes != {"kept"}:

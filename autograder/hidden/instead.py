@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from autograder.core.comparison import assert_close, assert_equal, golden
-from autograder.core.draws import DRAWS, FEW_DRAWS
+from autograder.core.random_results import DRAWS, FEW_DRAWS
 from autograder.graders.statements import assert_dtype, assert_raises, transplant
 
 from .by_chance import LONE

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from autograder.core import dropout
+from autograder.core import random_results
 from autograder.core.comparison import Mismatch, describe
-from autograder.core.dropout import Structure
+from autograder.core.random_results import Structure
 
 _SHARPER = 30.0
 """Stretches the queries, so that the weights of a row differ."""
@@ -39,16 +39,16 @@ def structure(result: Any, right: torch.Tensor, num_heads: int, p: float) -> Str
         raise Mismatch(f"The result is {describe(result)}; {describe(right)} is expected.")
     shown, weights = _by_head(result.detach(), num_heads), _by_head(right, num_heads)  # (b, h, 2, T, T)
     visible = torch.ones(weights.shape[-2:], dtype=torch.bool).tril()
-    seen = dropout.dropped(shown[:, :, 0, visible], weights[:, :, 0, visible], p)
+    seen = random_results.dropped(shown[:, :, 0, visible], weights[:, :, 0, visible], p)
     gone = (shown == 0) & visible
     repeated = frozenset[str]()
     if seen.share not in ("none", "all"):
-        repeated = dropout.repeats(gone[:, :, 0], visible.expand_as(gone[:, :, 0]), dropout.DIMENSIONS)
+        repeated = random_results.repeats(gone[:, :, 0], visible.expand_as(gone[:, :, 0]), random_results.DIMENSIONS)
     return Structure(
-        dropout.of_few_draws(seen, repeated),
+        random_results.of_few_draws(seen, repeated),
         torch.equal(gone[:, :, 0], gone[:, :, 1]),
         repeated,
-        dropout.pairs(gone[:, :, 0], visible.expand_as(gone[:, :, 0]), dropout.DIMENSIONS),
+        random_results.pairs(gone[:, :, 0], visible.expand_as(gone[:, :, 0]), random_results.DIMENSIONS),
     )
 
 
@@ -56,7 +56,7 @@ def assert_weights_whole(seen: Structure) -> None:
     """The weights are as they were."""
     if not seen.copies_agree:
         raise Mismatch("Elements of the output are dropped outside of training; there, dropout must do nothing.")
-    dropout.assert_not_dropped(seen.entries)
+    random_results.assert_not_dropped(seen.entries)
 
 
 def _by_head(output: torch.Tensor, num_heads: int) -> torch.Tensor:

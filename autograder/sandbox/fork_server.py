@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, cast
 
-from ..core.counterexample import PackedFunction
+from ..core.constructed_answers import PackedFunction
 from ..core.packing import ProtocolError
 from . import isolation
 from .client import Crashed, SandboxLost, TimedOut, Worker, children, cpu_clock, ended_seconds

@@ -1,5 +1,5 @@
 """The student check and the other functions that notebooks import.
 
 The modules are released in a zip, with those of `core` and `tracing` that they use. Others import `examples`,
-`fault_location`, `predictions`, `run_examples` and `unit_data`.
+`fault_location`, `notebook_functions`, `run_examples` and `unit_data`.
 """

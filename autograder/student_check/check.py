@@ -13,14 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.counterexample import unpacked_function
-from ..core.mistake_signatures import CommonMistakes
+from ..core.constructed_answers import unpacked_function
+from ..core.judgement import CommonMistakes
 from .account import IMPORTANCE, show_account, show_lines, show_summary
 from .call_description import calls_with_results
 from .examples import decode_value, expand_steps, hunts
 from .fault_location import located_fault
-from .notebook_display import draw, show
-from .predictions import answer_guess, hint_overview, next_hint
+from .notebook_functions import answer_guess, draw, hint_overview, next_hint, show
 from .run_examples import Outcome, code_file, new_notebook_state, run_examples
 from .unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, UnitData, units_in
 

@@ -21,7 +21,7 @@ import torch
 from ..core.arguments import Arguments, map_nested
 from ..core.bench import Bench, Operation
 from ..core.comparison import only
-from ..core.counterexample import CounterexampleResult, CounterexampleTarget, judge_input, unpacked_function
+from ..core.constructed_answers import CounterexampleResult, CounterexampleTarget, judge_input, unpacked_function
 from ..core.observation import Observation, Raised
 from ..core.operations import (
     Assemble,

@@ -28,11 +28,10 @@ from ..core.lost_aspects import (
     OF_VALUE,
     OF_WRITING,
     LostAspect,
-    TracedCall,
     find_lost_aspect,
 )
 from ..core.observation import is_cell
-from ..core.run_trace import Run, RunTracer, prepare_call, trace_run
+from ..core.run_trace import Run, RunTracer, TracedCall, trace_run
 from ..tracing.explain import describe_call, explain, quote
 from ..tracing.fault import LocatedFault
 from ..tracing.fault_search import locate_fault
@@ -180,9 +179,9 @@ def trace_answer(
     file: the file name of its code. is_trial: record no tensor, only the result.
     """
     torch.default_generator.manual_seed(0)
-    call = prepare_call(answer, case.built, case.parameters, case.arguments, case.through)
+    call = TracedCall(answer, case.arguments, case.built, case.parameters, case.through)
     tracer = RunTracer(lambda name: name == file or is_cell(name), replaced, in_shape=True, is_trial=is_trial)
-    return trace_run(call, tracer)
+    return trace_run(call.run, tracer)
 
 
 _CUTS = {

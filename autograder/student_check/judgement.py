@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ..core import complaints, draws, dropout, one_head
+from ..core import complaints, constructed_answers, random_results
 from ..core.bench import seed_in_use
 from ..core.comparison import (
     Expected,
@@ -21,7 +21,7 @@ from ..core.comparison import (
     difference,
     identical,
 )
-from ..core.cost import Cost, Maximum, exceeded_limits, uncountable_message
+from ..core.cost import Cost, Maximum, exceeded_limits
 from ..core.judgement import (
     assert_arrived,
     assert_cost,
@@ -31,11 +31,11 @@ from ..core.judgement import (
     assert_parameters,
     assert_shapes,
     assert_unchanged,
+    is_near,
     is_refusal,
     not_finite,
+    value_sums,
 )
-from ..core.lost_aspects import OF_COUNTING
-from ..core.mistake_signatures import is_near, value_sums
 from .examples import COMES_FIRST, Call, StepRunner, decode_value, inspected_result, judge_hunt_input
 
 _USUAL = 1e-4
@@ -229,13 +229,7 @@ def _device(call: Call) -> None:
 def _cost(call: Call) -> None:
     cost, limits = _cost_of(call), call.step["limits"]
     with _behaviour(lambda: repr(exceeded_limits(cost, limits))):
-        assert_cost(cost, limits, _at, is_counted=False)
-
-
-def _countable(call: Call) -> None:
-    cost = _cost_of(call)
-    if problem := uncountable_message(cost, _at):
-        raise Mismatch(problem, OF_COUNTING, behaviour=cost.uncounted.of)
+        assert_cost(cost, limits, _at)
 
 
 def _cost_of(call: Call) -> Cost:
@@ -254,27 +248,33 @@ def _behaviour(behaviour: Callable[[], str]) -> Iterator[None]:
 
 
 def _head(call: Call) -> None:
-    check = one_head.assert_mixes if call.step["head"]["mixture"] else one_head.assert_attends
+    check = constructed_answers.assert_mixes if call.step["head"]["mixture"] else constructed_answers.assert_attends
     sentences = call.step["head"]["sentences"]
     try:
-        heads = [one_head.attended(sentence, call.value, *call.args) for sentence in sentences]
+        heads = [constructed_answers.attended(sentence, call.value, *call.args) for sentence in sentences]
     except Mismatch as mismatch:
-        mismatch.behaviour = one_head.behaviour_without_weights(mismatch)
+        mismatch.behaviour = constructed_answers.behaviour_without_weights(mismatch)
         raise
-    with _behaviour(lambda: repr(list(map(one_head.behaviour, heads)))):
+    with _behaviour(lambda: repr(list(map(constructed_answers.behaviour, heads)))):
         for head in heads:
             check(head)
 
 
-_OF_DRAWS = {"support": draws.assert_support, "shares": draws.assert_shares, "ties": draws.assert_ties}
+_OF_DRAWS = {
+    "support": random_results.assert_support,
+    "shares": random_results.assert_shares,
+    "ties": random_results.assert_ties,
+}
 
 
 def _draws(call: Call) -> None:
     logits, temperature, top_k = call.args
-    words = draws.as_words(call.value, len(logits))
+    words = random_results.as_words(call.value, len(logits))
     drawn = words, logits[0], temperature, top_k
     kind = call.step["draws"]
-    with _behaviour(lambda: draws.fault_where_tied(*drawn) if kind == "ties" else repr(sorted(draws.law(*drawn)))):
+    with _behaviour(
+        lambda: random_results.fault_where_tied(*drawn) if kind == "ties" else repr(sorted(random_results.law(*drawn)))
+    ):
         _OF_DRAWS[kind](*drawn)
 
 
@@ -293,7 +293,7 @@ def _varies(calls: list[Call]) -> None:
     """Raise Mismatch if all calls of a step return the same; two of them may do so by chance."""
     for first in calls:
         if all(identical(first.value, one.value) for one in calls if one.step == first.step):
-            raise Mismatch(draws.ALWAYS_THE_SAME)
+            raise Mismatch(random_results.ALWAYS_THE_SAME)
 
 
 def _steady(calls: list[Call]) -> None:
@@ -325,14 +325,14 @@ def _weights_dropped(call: Call) -> None:
     if call.value.shape != expected:
         raise Mismatch(f"The result has shape {tuple(call.value.shape)}; {expected} is expected.")
     if call.whole.shape != expected:
-        raise Mismatch(dropout.WRONG_ALREADY)
+        raise Mismatch(random_results.WRONG_ALREADY)
     assert_real(call.value)
     p, shape, names = rule["p"], [size for _, size in rule["view"]], [name for name, _ in rule["view"]]
     result, whole = (one.detach().double().reshape(shape) for one in (call.value, call.whole))
     if not bool(result.isfinite().all() & whole.isfinite().all()):
-        raise Mismatch(dropout.NOT_FINITE)
+        raise Mismatch(random_results.NOT_FINITE)
     if right and not all(map(is_near, value_sums(call.whole), right["sums"])):
-        raise Mismatch(dropout.WRONG_ALREADY)
+        raise Mismatch(random_results.WRONG_ALREADY)
     visible, gone = whole != 0, result == 0
     if bool((~visible & ~gone).any()):
         raise Mismatch("In training the result is not 0 in places where it is 0 in evaluation.")
@@ -342,17 +342,17 @@ def _weights_dropped(call: Call) -> None:
         copies_agree = torch.equal(gone, gone.roll(1, copies))
         names.remove("copy")
         result, whole, visible, gone = (one.select(copies, 0) for one in (result, whole, visible, gone))
-    repeated = dropout.repeats(gone, visible, tuple(names))
-    seen = dropout.Structure(
-        dropout.of_few_draws(dropout.dropped(result[visible], whole[visible], p), repeated),
+    repeated = random_results.repeats(gone, visible, tuple(names))
+    seen = random_results.Structure(
+        random_results.of_few_draws(random_results.dropped(result[visible], whole[visible], p), repeated),
         copies_agree,
         repeated if is_module or is_free else frozenset(),
-        dropout.pairs(gone, visible, tuple(names)) if is_module or is_free else frozenset(),
-        dropout.rules(gone, repeated) if is_free else frozenset(),
+        random_results.pairs(gone, visible, tuple(names)) if is_module or is_free else frozenset(),
+        random_results.rules(gone, repeated) if is_free else frozenset(),
     )
     sets = (seen.entries.outcomes, seen.entries.changes, seen.repeats)
     with _behaviour(lambda: repr([seen.entries.share, *map(sorted, sets)])):
-        dropout.assert_weights_dropped(seen)
+        random_results.assert_weights_dropped(seen)
     if call.seen.gradients and not _has_dropout_gradient(call):
         raise Mismatch("The gradient of a kept weight is not 1 / (1 - p), or that of a dropped one is not 0.")
 
@@ -361,13 +361,13 @@ def _random_number_dropped(calls: list[Call]) -> None:
     """Raise Mismatch if all calls drop the same number of weights, because that number is random."""
     numbers = {int((call.value == 0).sum()) for call in calls}
     if len(numbers) == 1:
-        raise Mismatch(dropout.always_as_many(len(calls)))
+        raise Mismatch(random_results.always_as_many(len(calls)))
 
 
 def _has_dropout_gradient(call: Call) -> bool:
     gradient, weights = call.seen.gradients[0], call.args[0]
     if gradient is None:
-        raise Mismatch(dropout.DETACHED)
+        raise Mismatch(random_results.DETACHED)
     return bool(torch.allclose(gradient.double() * weights.double(), call.value.detach().double(), rtol=1e-4))
 
 
@@ -383,6 +383,5 @@ _JUDGES: dict[str, tuple[str, Callable[[Call], None]]] = {
     "head": ("head", _head),
     "draws": ("draws", _draws),
     "cost": ("limits", _cost),
-    "countable": ("limits", _countable),
 }
 """By aspect, the field of a step that the judge needs (empty if none), and the judge."""

@@ -26,7 +26,7 @@ from ..tracing.explain import describe_call, quote
 from ..tracing.reference import TraceCase, has_same_values
 from ..tracing.repair_operators import generic_edits
 from .fault_location import quiet_runs, read_cases, trace_answer
-from .predictions import is_open, matches_answer, required_kind
+from .notebook_functions import is_open, matches_answer, required_kind
 from .run_examples import code_file
 
 _OUTCOMES = ("error", "shape", "values", "nothing")

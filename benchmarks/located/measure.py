@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from autograder.core.run_trace import Run, RunTracer, prepare_call, trace_run
+from autograder.core.run_trace import Run, RunTracer, TracedCall, trace_run
 from autograder.course import content
 from autograder.grading.reference_trace import reference_trace
 from autograder.grading.trace_cases import trace_cases
@@ -58,7 +58,7 @@ def defined(unit: str, exercise: str, source: str) -> Any:
 def run_of(answer: Any, case: TraceCase, replaced: Mapping[int, torch.Tensor]) -> Run:
     """One run of an answer on a case, as the worker makes it."""
     torch.default_generator.manual_seed(0)
-    call = prepare_call(answer, case.built, case.parameters, case.arguments, case.through)
+    call = TracedCall(answer, case.arguments, case.built, case.parameters, case.through).run
     return trace_run(call, RunTracer(FILE.__eq__, replaced))
 
 

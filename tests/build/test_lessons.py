@@ -11,14 +11,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.build import lesson_file
+from autograder.build import release_files
 from autograder.build.release_files import readme, single_file
 from autograder.build.source_notebook import BuildError, guarded, source_notebook
 from autograder.classroom.class_folder import new_course
 from autograder.course.cells import filled_in
 from autograder.course.settings import load
-from autograder.student_check import predictions
-from autograder.student_check.predictions import NOT_GUESSED, answer_guess, required_kind
+from autograder.student_check import notebook_functions
+from autograder.student_check.notebook_functions import NOT_GUESSED, answer_guess, required_kind
 from autograder.student_check.unit_data import data_file, zip_file
 from tests import CHECK, RELEASE
 from tests.typed import solution_sources
@@ -151,7 +151,7 @@ def test_no_value_is_an_exception(name, value):
 def test_hints_come_one_at_a_time_and_then_say_what_else_to_do():
     """The module counts the hints of a process, so no other test may use these exercises' names."""
     held = {"hinted": ["What?", "Shapes.", "Look up exp."], "hinted_later": ["a", "b", "c"]}
-    said = [predictions.next_hint(held, "hinted") for _ in range(5)]
+    said = [notebook_functions.next_hint(held, "hinted") for _ in range(5)]
     assert said[:3] == [
         ("Hint for `hinted`, 1 of 3", ["1. What?"]),
         ("Hints for `hinted`, 2 of 3", ["1. What?", "2. Shapes."]),
@@ -161,15 +161,15 @@ def test_hints_come_one_at_a_time_and_then_say_what_else_to_do():
     assert said[3][1][:3] == said[2][1]
     assert said[3][1][3].startswith("There are no more hints.")
     assert 'check("hinted")' in said[3][1][3]
-    assert predictions.next_hint(held, "hinted_later")[1] == ["1. a"]
-    assert predictions.hint_overview(held)[1] == ["`hinted`: 3 of 3", "`hinted_later`: 1 of 3"]
+    assert notebook_functions.next_hint(held, "hinted_later")[1] == ["1. a"]
+    assert notebook_functions.hint_overview(held)[1] == ["`hinted`: 3 of 3", "`hinted_later`: 1 of 3"]
     for name in ("hintd", 3, None, [], Strange()):
-        assert predictions.next_hint(held, name) == (
+        assert notebook_functions.next_hint(held, name) == (
             "",
             ["There are hints for these exercises: `hinted`, `hinted_later`."],
         )
-    assert predictions.next_hint({}, "hinted") == ("", ["This notebook has no hints."])
-    assert predictions.hint_overview({}) == ("This notebook has no hints.", [])
+    assert notebook_functions.next_hint({}, "hinted") == ("", ["This notebook has no hints."])
+    assert notebook_functions.hint_overview({}) == ("This notebook has no hints.", [])
 
 
 SOLUTIONS = '''
@@ -214,9 +214,9 @@ def unit(tmp_path):
         solutions.write_text(SOLUTIONS)
         if file is not None:
             text.with_suffix(".yaml").write_text(file)
-        lesson = lesson_file.lesson(text)
+        lesson = release_files.lesson(text)
         notebook = source_notebook(text, solutions, load(), with_hints=lesson is not None)
-        lesson_file.reject_unmatched(text, lesson, notebook)
+        release_files.reject_unmatched(text, lesson, notebook)
         return lesson, notebook
 
     return unit

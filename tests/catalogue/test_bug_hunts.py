@@ -15,7 +15,7 @@ from autograder.catalogue import bug_hunts as graders_of_hunts
 from autograder.catalogue.bug_hunts import Hunt, NoHunt
 from autograder.catalogue.mutation_report import released_check
 from autograder.core.comparison import describe
-from autograder.core.counterexample import (
+from autograder.core.constructed_answers import (
     APART,
     MOST_NUMBERS,
     CounterexampleTarget,

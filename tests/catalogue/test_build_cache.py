@@ -20,7 +20,7 @@ CHANGES = {
     "exercises/normalisation.py": NEITHER,
     "autograder/misconceptions/normalisation/layer_norm.yaml": {"layer_norm"},
     "autograder/misconceptions/normalisation/residual_block.yaml": {"ResidualBlock"},
-    "autograder/right_answers/normalisation/layer_norm.py": {"layer_norm"},
+    "autograder/right_answers/normalisation/layer_norm.py": BOTH,
     "autograder/right_answers/__init__.py": BOTH,
     "solutions/normalisation.py": BOTH,
     "solutions/notebook.py": BOTH,

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from autograder.catalogue import Candidate
-from autograder.catalogue.diagnosis import diagnose_by_tests
-from autograder.catalogue.transcript import Behaviour, Misconception, Trace
+from autograder.catalogue.diagnosis import Behaviour, Misconception, Trace, diagnose_by_tests
 from autograder.core.arguments import Arguments
 from autograder.core.operations import Call
 from autograder.graders.backend import Event
@@ -27,9 +26,8 @@ def shows(number, *places):
 
 def mistake(name, shown, sentence=""):
     entry = Candidate("f", name, sentence or f"{name}.", None, "value", caught_by=min(shown, key=TESTS.index))
-    return Misconception(
-        entry, Behaviour(lambda: transcript(shown), lambda question: question.answered(tuple(transcript(shown))))
-    )
+    traces = {trace.test: trace for trace in transcript(shown)}
+    return Misconception(entry, Behaviour(transcript(shown), traces.__getitem__))
 
 
 def found(shown, *mistakes):

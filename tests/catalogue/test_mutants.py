@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from autograder.catalogue import mutation_record
+from autograder.catalogue import mutation_report
 from benchmarks import mutants, mutants_page
 from benchmarks.mutation_operators import drawn
 
@@ -93,6 +93,6 @@ def test_a_record_counts_as(seen, column):
 
 def test_the_mutation_report_keeps_what_stands_below_its_digest():
     page = f"# Page\n\nAbout the content with the digest `{64 * 'a'}`.\n"
-    assert mutation_record.below_digest(page) == ""
-    assert mutation_record.below_digest(f"{page}\n## One\n") == "## One\n"
-    assert mutation_record.below_digest("## One\n") == ""
+    assert mutation_report.below_digest(page) == ""
+    assert mutation_report.below_digest(f"{page}\n## One\n") == "## One\n"
+    assert mutation_report.below_digest("## One\n") == ""

@@ -9,9 +9,17 @@ from functools import cache
 import pytest
 
 from autograder import catalogue, course
-from autograder.catalogue import mutation_record
-from autograder.catalogue.mutation_record import is_whole, name_of, outcome_line, whole
-from autograder.catalogue.mutation_report import Outcome, check_verdict, entries, outcome
+from autograder.catalogue import mutation_report
+from autograder.catalogue.mutation_report import (
+    Outcome,
+    check_verdict,
+    entries,
+    is_whole,
+    name_of,
+    outcome,
+    outcome_line,
+    whole,
+)
 from autograder.pool.grading_pool import GradingProcess
 from autograder.student_check.unit_data import EXAMPLES
 from tests import REPOSITORY, golden_record, released_data, sampling
@@ -92,7 +100,7 @@ def test_the_check_and_the_grade_agree_on_the_tests_that_both_try(unit):
 
 
 def test_the_page_is_about_what_is_there_now():
-    assert mutation_record.digest_in(PAGE.read_text()) == mutation_record.digest(), (
+    assert mutation_report.digest_in(PAGE.read_text()) == mutation_report.digest(), (
         "Graders, known answers or what is released have changed since all were tried: run `make search`."
     )
 

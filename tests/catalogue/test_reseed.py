@@ -11,7 +11,7 @@ import pytest
 
 from autograder import course as courses
 from autograder.catalogue.mutation_report import entries
-from autograder.course.case_secret import FILE
+from autograder.course.settings import SECRET_FILE
 from autograder.graders.fixtures import DRAWN_FROM, DRAWN_FROM_SECRET, Cases
 from tests import REPOSITORY, forked_command, sampling
 from tests.typed import edited
@@ -75,16 +75,16 @@ def test_an_answer_learnt_by_heart_fails_with_a_secret_until_the_file_is_removed
     published = marked(course)
     assert IN_TURN in passed(published)
     assert published["cases"] == DRAWN_FROM
-    assert str(course / FILE) in autograder(course, "reseed")
-    assert (course / FILE).stat().st_mode & 0o777 == 0o600
+    assert str(course / SECRET_FILE) in autograder(course, "reseed")
+    assert (course / SECRET_FILE).stat().st_mode & 0o777 == 0o600
     private = marked(course)
     assert IN_TURN not in passed(private)
     assert "test_rows" in passed(private)
     assert private["cases"] == DRAWN_FROM_SECRET
     assert private["kit"] != published["kit"]
-    assert (course / FILE).read_text().strip() not in json.dumps(private)
+    assert (course / SECRET_FILE).read_text().strip() not in json.dumps(private)
     assert "up to date" in autograder(course, "build"), "what students get does not depend on the secret"
-    (course / FILE).unlink()
+    (course / SECRET_FILE).unlink()
     assert marked(course) == published
     autograder(course, "reseed")
     assert marked(course)["kit"] not in (published["kit"], private["kit"])
@@ -144,17 +144,17 @@ def test_an_open_formgrader_grades_with_the_new_secret(course, tmp_path):
 
 def test_refuses_where_it_makes_no_sense(course):
     autograder(course, "reseed")
-    secret = (course / FILE).read_text()
+    secret = (course / SECRET_FILE).read_text()
     assert "exists already" in autograder(course, "reseed", code=2)
-    assert (course / FILE).read_text() == secret
+    assert (course / SECRET_FILE).read_text() == secret
     assert "reports on the published inputs" in autograder(course, "matrix", "--write", code=2)
-    (course / FILE).write_text("\n")
+    (course / SECRET_FILE).write_text("\n")
     shutil.copy(course / "release" / UNIT / f"{UNIT}.ipynb", course / "answer.ipynb")
     assert "is empty" in autograder(course, "mark", "answer.ipynb", code=2)
-    (course / FILE).unlink()
+    (course / SECRET_FILE).unlink()
     (course / ".gitignore").write_text("")
-    assert f"add the line `/{FILE}`" in autograder(course, "reseed", code=2)
-    assert not (course / FILE).exists()
+    assert f"add the line `/{SECRET_FILE}`" in autograder(course, "reseed", code=2)
+    assert not (course / SECRET_FILE).exists()
     shutil.rmtree(course / "autograder" / "hidden")
     assert "no hidden tests" in autograder(course, "reseed", code=2)
 
@@ -168,7 +168,7 @@ from autograder.pool.grading_pool import GradingProcess
 wanted = {tuple(one) for one in json.load(sys.stdin)}
 known = [(unit, entry) for unit, entry in entries() if (unit, entry.exercise, entry.name) in wanted]
 with GradingProcess("cpu", load(), own_code_alone=True) as process:
-    for one in outcomes(lambda: process, known, is_new=True):
+    for one in outcomes(process, known):
         failed = [test.name for test in one.report.tests if test.outcome == "failed"]
         named = one.report.diagnosis.names if one.report.diagnosis else ""
         print(json.dumps([one.is_as_expected, one.entry.exercise, one.entry.name, one.report.status, named, failed]))
@@ -201,7 +201,7 @@ def test_the_mutation_report_holds_with_other_secrets(copied_course, number):
     """Each exercise is tried with one secret, and up to twelve of its known answers; `pytest --every` tries all."""
     exercises = [(unit, one.name) for unit in courses.unit_names() for one in courses.unit(unit).exercises]
     tried = exercises[number :: SECRETS if sampling.every else len(exercises)]
-    (copied_course / FILE).write_text(f"secret {number}\n")
+    (copied_course / SECRET_FILE).write_text(f"secret {number}\n")
     wanted = [(unit, exercise, name) for unit, exercise in tried for name in some_answers(unit, exercise)]
     done = subprocess.run(
         [sys.executable, "-P", "-c", GRADED],

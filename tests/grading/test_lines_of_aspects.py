@@ -11,7 +11,8 @@ from autograder.core import complaints
 from autograder.core.comparison import Mismatch, assert_close, golden
 from autograder.core.device_probe import ELSEWHERE
 from autograder.core.judgement import assert_arrived, assert_devices, assert_dtype, assert_gradient, assert_unchanged
-from autograder.core.lost_aspects import TracedCall, find_lost_aspect
+from autograder.core.lost_aspects import find_lost_aspect
+from autograder.core.run_trace import TracedCall
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
 from autograder.student_check.fault_location import located_fault

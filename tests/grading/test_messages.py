@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from autograder.core import dropout
+from autograder.core import random_results
 from autograder.graders.collection import collect
 from autograder.grading import examiner, reference_trace
 from autograder.grading.examiner import Examiner, candidate_bench
@@ -107,11 +107,11 @@ UNSCALED = CAUSAL.replace(" ** 0.5", "")
 WITH_DROPOUT = {
     "unscaled, and drops in evaluation": (
         UNSCALED.replace(DROPS, "nn.functional.dropout(p=self.dropout.p, input=torch.softmax("),
-        {"test_dropout_in_training": dropout.WRONG_ALREADY, "test_after_eval": dropout.WRONG_ALREADY},
+        {"test_dropout_in_training": random_results.WRONG_ALREADY, "test_after_eval": random_results.WRONG_ALREADY},
     ),
     "layers made anew in forward": (
         CAUSAL.replace("self.W_query(x)", "nn.Linear(x.shape[-1], self.W_query.out_features)(x)"),
-        {"test_dropout_in_training": dropout.WRONG_ALREADY, "test_after_eval": dropout.WRONG_ALREADY},
+        {"test_dropout_in_training": random_results.WRONG_ALREADY, "test_after_eval": random_results.WRONG_ALREADY},
     ),
     "drops in evaluation": (
         CAUSAL.replace(DROPS, "nn.functional.dropout(p=self.dropout.p, input=torch.softmax("),
@@ -119,7 +119,7 @@ WITH_DROPOUT = {
     ),
     "drops of the result too": (
         CAUSAL.replace("return weights @ values", "return self.dropout(weights @ values)"),
-        {"test_dropout_in_training": dropout.NOT_THE_WEIGHTS},
+        {"test_dropout_in_training": random_results.NOT_THE_WEIGHTS},
     ),
     "another shape": (
         CAUSAL.replace("return weights @ values", "return (weights @ values)[0]"),

@@ -4,7 +4,7 @@ import matplotlib as mpl
 import pytest
 import torch
 
-from autograder.student_check.notebook_display import draw, show
+from autograder.student_check.notebook_functions import draw, show
 
 
 def unwritten():

@@ -15,11 +15,10 @@ import pytest
 import torch
 
 from autograder import catalogue, course
-from autograder.catalogue.mutation_record import check_part
-from autograder.catalogue.mutation_report import check_verdict, released_check
-from autograder.core import dropout
+from autograder.catalogue.mutation_report import check_part, check_verdict, released_check
+from autograder.core import random_results
 from autograder.core.comparison import Mismatch
-from autograder.core.mistake_signatures import ANY_GRADIENTS, CommonMistakes, matching_mistakes, signature_of
+from autograder.core.judgement import ANY_GRADIENTS, CommonMistakes, matching_mistakes, signature_of
 from autograder.core.run_trace import Run
 from autograder.graders.collection import collect
 from autograder.grading import public_examples, reference_trace
@@ -152,11 +151,15 @@ WITH_DROPOUT = [(unit, name) for unit, name in EXERCISES if f"{name}/test_dropou
 def test_dropout_is_not_blamed_for_other_faults(unit, exercise):
     known = [one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise]
     plain = [one for one in known if one.kind in ("value", "mask")]
-    assert any(dropout.WRONG_ALREADY in said_of(unit, one).printed for one in plain)  # mostly one of the first
+    assert any(random_results.WRONG_ALREADY in said_of(unit, one).printed for one in plain)  # mostly one of the first
     others = [said_of(unit, one).printed for one in KNOWN[unit] if one in plain]
     for printed in others:
         for line in printed.splitlines():
-            assert line.strip() not in (dropout.ANOTHER_SHARE, dropout.NOT_RESCALED, dropout.CHANGED), printed
+            assert line.strip() not in (
+                random_results.ANOTHER_SHARE,
+                random_results.NOT_RESCALED,
+                random_results.CHANGED,
+            ), printed
             assert not line.endswith("; drop each weight independently."), printed
 
 
@@ -171,7 +174,7 @@ def test_dropout_that_is_not_rescaled_has_a_message():
     names = Notebook("causal_attention", CausalAttention=source).names
     with new_notebook_state():
         found = run_examples(names, "CausalAttention", {"points": 1, "examples": [example]}, [])
-    assert [one.problem for one in found.tried] == [dropout.NOT_RESCALED]
+    assert [one.problem for one in found.tried] == [random_results.NOT_RESCALED]
 
 
 def test_on_the_page_nearly_every_mistake_meets_a_word_and_no_right_answer_is_refused():

@@ -7,12 +7,11 @@ import pytest
 import torch
 
 from autograder.core.arguments import Arguments
-from autograder.core.bench import Bench
-from autograder.core.edit_trials import cpu_limit
+from autograder.core.bench import Bench, cpu_limit
 from autograder.core.observation import CELL_PREFIX
 from autograder.core.operations import TraceRun
 from autograder.core.packing import ProtocolError
-from autograder.core.run_trace import MAX_MADE, Run, RunTracer, TracedTensor, pack_run, prepare_call, trace_run
+from autograder.core.run_trace import MAX_MADE, Run, RunTracer, TracedCall, TracedTensor, pack_run, trace_run
 from autograder.graders.decoding import decode_trace
 from autograder.grading import reference_trace
 from autograder.grading.trace_cases import trace_cases
@@ -174,7 +173,7 @@ def test_trials_find_the_fault_of_recorded_runs(mistake):
     def attempt(replaced):
         tried.append(replaced)
         torch.default_generator.manual_seed(0)
-        call = prepare_call(answer, case.built, case.parameters, case.arguments, case.through)
+        call = TracedCall(answer, case.arguments, case.built, case.parameters, case.through).run
         return trace_run(call, RunTracer(FILE.__eq__, replaced, is_trial=True))
 
     def rerun(replaced):

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.core import complaints, dropout
+from autograder.core import complaints, random_results
 from autograder.core.comparison import Mismatch, any_identical, assert_close, describe, golden
 from autograder.graders import contracts
 from autograder.graders.statements import assert_dtype, assert_follows_device, assert_unchanged
@@ -22,7 +22,7 @@ class TestAttentionDropout(contracts.Graders):
             with student.by_chance() as note:
                 seen, repeated = dropped_and_repeated(student.attention_dropout(weights, p), weights, p)
                 note((seen, repeated))
-            dropout.assert_dropped(seen)
+            random_results.assert_dropped(seen)
 
     @contracts.points(2, essential=True)
     def test_each_on_its_own(self, student, rng):
@@ -31,10 +31,10 @@ class TestAttentionDropout(contracts.Graders):
             with student.by_chance() as note:
                 result = student.attention_dropout(weights, P)
                 seen, repeated = dropped_and_repeated(result, weights, P)
-                kept, paired = dropout.rules(result == 0, repeated), pairs_of(result)
+                kept, paired = random_results.rules(result == 0, repeated), pairs_of(result)
                 note((seen, repeated, kept, paired))
-            dropout.assert_dropped(seen)
-            dropout.assert_each_on_its_own(repeated, kept, paired)
+            random_results.assert_dropped(seen)
+            random_results.assert_each_on_its_own(repeated, kept, paired)
         alone = rng.rand(LONE, 1, 1) + 1.0
         assert_lone_weights_fall(student, lambda: student.attention_dropout(alone, P), alone.shape)
 
@@ -46,7 +46,7 @@ class TestAttentionDropout(contracts.Graders):
             inputs = (weights, weights, weights.flip(0), weights)
             results = [student.attention_dropout(one, P) for one in inputs]
             for result, one in zip(results, inputs, strict=True):
-                dropout.dropped(result, one, P)
+                random_results.dropped(result, one, P)
             gone = [result == 0 for result in results]
             first, again, flipped, last = gone
             same = any_identical(gone)
@@ -73,10 +73,10 @@ class TestAttentionDropout(contracts.Graders):
             arrives_outside = isinstance(outside.gradients[0], torch.Tensor)
             note((result, arrives, fits, arrives_outside))
         if not arrives:
-            raise Mismatch(dropout.DETACHED)
+            raise Mismatch(random_results.DETACHED)
         if not arrives_outside:
             raise Mismatch("With training=False no gradient arrives at the weights: is the result detached from them?")
-        dropout.assert_dropped(result)
+        random_results.assert_dropped(result)
         if not fits:
             raise Mismatch("The gradient of a kept weight is not 1 / (1 - p), or that of a dropped one is not 0.")
 
@@ -93,9 +93,9 @@ class TestAttentionDropout(contracts.Graders):
         weights = rng.rand(30, 30)
         for p in (0.25, 0.5):
             with student.by_chance() as note:
-                seen = dropout.dropped(student.attention_dropout(weights, p, False), weights, p)
+                seen = random_results.dropped(student.attention_dropout(weights, p, False), weights, p)
                 note(seen)
-            dropout.assert_not_dropped(seen)
+            random_results.assert_not_dropped(seen)
 
     @contracts.points(1, property=True)
     def test_nothing_to_drop(self, student, rng):
@@ -103,7 +103,7 @@ class TestAttentionDropout(contracts.Graders):
         weights = rng.rand(6, 6)
         with student.by_chance() as note:  # what ignores p drops by chance
             result = student.attention_dropout(weights, 0.0, True)
-            note(dropout.dropped(result, weights, 0.0))
+            note(random_results.dropped(result, weights, 0.0))
         assert_close(result, golden(weights))
 
     @contracts.points(1, property=True)

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.core import dropout
+from autograder.core import random_results
 from autograder.core.comparison import (
     TOLERANCE,
     Expected,
@@ -72,7 +72,7 @@ class TestCausalAttention(contracts.Graders):
         attention = student.CausalAttention(TOKENS, 2 * TOKENS, TOKENS + ROOM, P)
         attention.load_parameters(layers := weights_of_one_head(rng))
         seen = noted(student, lambda: structure(attention(X), layers, P))
-        self.complain(student, layers, lambda: dropout.assert_weights_dropped(seen))
+        self.complain(student, layers, lambda: random_results.assert_weights_dropped(seen))
         alone = X[:1, :1].expand(LONE, -1, -1)
         assert_lone_weights_fall(student, lambda: attention(alone), (LONE, 1, 2 * TOKENS))
 
@@ -239,7 +239,7 @@ class TestMultiHeadAttentionWrapper(contracts.Graders):
 
         def complaint():
             for one in seen:
-                dropout.assert_weights_dropped(one)
+                random_results.assert_weights_dropped(one)
             if same:
                 raise Mismatch("Both heads drop exactly the same; each head draws on its own.")
 

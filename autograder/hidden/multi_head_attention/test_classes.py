@@ -1,6 +1,6 @@
 """The hidden graders of the unit's classes: what holds for all three, and what each gives for a worked example."""
 
-from autograder.core import dropout
+from autograder.core import random_results
 from autograder.core.comparison import Mismatch, any_identical, assert_close, golden
 from autograder.graders import contracts, statements
 from autograder.graders.statements import assert_parameter_shapes, assert_refuses, transplant
@@ -104,7 +104,7 @@ class CausalHeads(contracts.Graders):
         attention, right, x = self.pair_that_shows_weights(student, reference)
         attention.train()
         seen = noted(student, lambda: shown_weights.structure(attention(x), right(x).value, 3, 0.3))
-        self.complain(student, right, x, lambda: dropout.assert_weights_dropped(seen))
+        self.complain(student, right, x, lambda: random_results.assert_weights_dropped(seen))
         alone = x[:1, :1].expand(LONE, -1, -1)
         assert_lone_weights_fall(student, lambda: attention(alone), alone.shape, num_heads=3)
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.core import draws
+from autograder.core import random_results
 from autograder.core.comparison import Mismatch, assert_close, golden, identical
 from autograder.graders import contracts
 from autograder.graders.statements import (
@@ -124,13 +124,13 @@ class TestSampleNext(contracts.Graders):
             with student.by_chance() as note:
                 found = student.sample_next(*args)
                 try:
-                    words = draws.as_words(found, len(args[0]))
+                    words = random_results.as_words(found, len(args[0]))
                 except Mismatch as no_words:
                     note(str(no_words))
                     assert_close(found, expected)  # which knows of a dimension of size 1 too many
                     raise
                 if len(words) > 3:  # a few may be right by chance
-                    note(draws.in_short(words, *args[:2]))
+                    note(random_results.in_short(words, *args[:2]))
             assert_close(found, expected)
 
         in_each(cases, agree)
@@ -171,12 +171,12 @@ class TestSampleNext(contracts.Graders):
         logits = torch.stack([shuffled(rng, 1.0 + 0.02 * torch.arange(6.0)) for _ in range(5)])
         self.sure(student, reference, [(logits, 0.001, 3), (logits, 0.001, 6), (1e3 * logits, 1.0, 4)])
 
-    def assert_drawn(self, student, check, noted, logits, temperature, top_k, number=draws.DRAWS):
+    def assert_drawn(self, student, check, noted, logits, temperature, top_k, number=random_results.DRAWS):
         """Check words drawn from one row of logits. noted: what of them is no chance, for the fingerprint."""
         with student.by_chance() as note:
             found = student.sample_next(logits.expand(number, -1).contiguous(), temperature, top_k)
             try:
-                words = draws.as_words(found, number)
+                words = random_results.as_words(found, number)
             except Mismatch as no_words:
                 note(str(no_words))
                 raise
@@ -187,22 +187,30 @@ class TestSampleNext(contracts.Graders):
     def test_top_k_words(self, student, rng):
         """Only the top_k tokens with the largest logits are drawn, and each of them is drawn sometimes."""
         for temperature, top_k in [(1.0, 3), (2.0, 2), (1.5, 5)]:
-            logits = shuffled(rng, draws.LEVELS)
-            self.assert_drawn(student, draws.assert_support, draws.law, logits, temperature, top_k)
+            logits = shuffled(rng, random_results.LEVELS)
+            self.assert_drawn(student, random_results.assert_support, random_results.law, logits, temperature, top_k)
 
     @contracts.points(1)
     def test_tied_logits(self, student, rng):
         """If logits tie at the k-th place, k tokens or all that tie can be drawn, but no token with a smaller logit."""
         for levels, top_k in TIES:
             logits = shuffled(rng, torch.tensor(levels))
-            self.assert_drawn(student, draws.assert_ties, draws.fault_where_tied, logits, 1.0, top_k, draws.FEW_DRAWS)
+            self.assert_drawn(
+                student,
+                random_results.assert_ties,
+                random_results.fault_where_tied,
+                logits,
+                1.0,
+                top_k,
+                random_results.FEW_DRAWS,
+            )
 
     @contracts.points(4, essential=True)
     def test_shares(self, student, rng):
         """Each of the top_k tokens is drawn as often as softmax(logits / temperature) over these tokens says."""
         for temperature, top_k in [(1.0, 6), (0.5, 4), (2.0, 3)]:
-            logits = shuffled(rng, draws.LEVELS)
-            self.assert_drawn(student, draws.assert_shares, draws.law, logits, temperature, top_k)
+            logits = shuffled(rng, random_results.LEVELS)
+            self.assert_drawn(student, random_results.assert_shares, random_results.law, logits, temperature, top_k)
 
     @contracts.points(1, property=True, essential=True)
     def test_drawn_anew(self, student, rng):
@@ -215,7 +223,7 @@ class TestSampleNext(contracts.Graders):
                 largest = same and len(logits) > 1 and identical(results[0], logits.argmax(dim=-1))
                 note((same, largest))
             if same:
-                raise Mismatch(draws.ALWAYS_THE_SAME)
+                raise Mismatch(random_results.ALWAYS_THE_SAME)
 
     @contracts.points(1, property=True)
     def test_logits_are_unchanged(self, student, rng):

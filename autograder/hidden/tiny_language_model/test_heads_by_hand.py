@@ -1,8 +1,8 @@
-"""The hidden graders of heads whose weights are set by hand: see `core.one_head`."""
+"""The hidden graders of heads whose weights are set by hand: see `core.constructed_answers`."""
 
 import torch
 
-from autograder.core import one_head
+from autograder.core import constructed_answers
 from autograder.core.comparison import Mismatch
 from autograder.graders import contracts
 from autograder.graders.statements import assert_dtype, in_each
@@ -20,16 +20,16 @@ class TestHeadsByHand(contracts.Graders):
         with student.by_chance() as note:  # keeps what is noted, and not the numbers
             found = student.heads_by_hand(head, num_words, num_places)
             try:
-                seen = one_head.attended(sentence, found, head, num_words, num_places)
+                seen = constructed_answers.attended(sentence, found, head, num_words, num_places)
             except Mismatch as none:
-                note(one_head.behaviour_without_weights(none))
+                note(constructed_answers.behaviour_without_weights(none))
                 raise
-            note(one_head.behaviour(seen))
+            note(constructed_answers.behaviour(seen))
         return seen
 
     def gives(self, student, head):
         cases = [(sentence, places) for sentence in SENTENCES for places in (NUM_PLACES, 12)]
-        in_each(cases, lambda case: one_head.assert_attends(self.attended(student, head, *case)))
+        in_each(cases, lambda case: constructed_answers.assert_attends(self.attended(student, head, *case)))
 
     @contracts.points(2)
     def test_itself(self, student):
@@ -50,7 +50,8 @@ class TestHeadsByHand(contracts.Graders):
     def test_average(self, student):
         """In "average", each token gets the mean of the words up to itself, with equal weights."""
         self.gives(student, "average")
-        one_head.assert_mixes(self.attended(student, "average", SENTENCES[0]))  # which zeros for all matrices do not
+        seen = self.attended(student, "average", SENTENCES[0])
+        constructed_answers.assert_mixes(seen)  # which zeros for all matrices do not
 
     @contracts.points(3)
     def test_same_word(self, student):
@@ -61,7 +62,7 @@ class TestHeadsByHand(contracts.Graders):
     def test_values(self, student):
         """A token's result is the weighted sum of the one-hot vectors of the words that it attends to."""
         for head in HEADS:
-            one_head.assert_mixes(self.attended(student, head, SENTENCES[0]))
+            constructed_answers.assert_mixes(self.attended(student, head, SENTENCES[0]))
 
     @contracts.points(1)
     def test_other_sizes(self, student):
@@ -69,7 +70,7 @@ class TestHeadsByHand(contracts.Graders):
         for num_words, num_places in [(2, 30), (11, 5), (1, 1)]:
             sentence = [place * 7 % num_words for place in range(num_places)]
             for head in ("previous", "same word"):
-                one_head.assert_attends(self.attended(student, head, sentence, num_places, num_words))
+                constructed_answers.assert_attends(self.attended(student, head, sentence, num_places, num_words))
 
     @contracts.points(0.5, property=True, public=True)
     def test_float32(self, student):

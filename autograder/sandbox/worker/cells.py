@@ -23,7 +23,7 @@ from IPython.core.compilerop import CachingCompiler
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...core.counterexample import PackedFunction, unpacked_function
+from ...core.constructed_answers import PackedFunction, unpacked_function
 from ...core.observation import CELL_PREFIX, Raised, raised
 from .cell_source import DEBUGGERS, RUNNING, WRITING, DeferredCells, compiles, needs_python_3_12
 from .global_state import FreshState, Nowhere, forget_absent_devices

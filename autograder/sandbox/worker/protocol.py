@@ -17,7 +17,7 @@ import safetensors.torch
 
 from ...core.arguments import MAX_TENSORS
 from ...core.connection import ConnectionClosed, read_exactly
-from ...core.counterexample import PackedFunction
+from ...core.constructed_answers import PackedFunction
 from ...core.packing import MAX_DIMS, MAX_TENSOR_BYTES, ProtocolError, Tensors
 from ..confine.process import WorkerLimits
 from ..confine.scratch import Excess
