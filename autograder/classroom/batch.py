@@ -55,13 +55,16 @@ class BatchGrading(AbstractContextManager[Any], Protocol):
 
 
 def grade_submission(
-    pool: GradingPool, number: int, files: SubmissionFiles, unit: str, submission: Submission
+    pool: GradingPool, number: int, files: SubmissionFiles, unit: str, submission: Submission, tries: int = 1
 ) -> GradedSubmission:
-    """Grade a submission in the pool's process with this number. Raises GradingRefused and GradingStopped."""
+    """Grade a submission in the pool's process with this number. Raises GradingRefused and GradingStopped.
+
+    tries: see `GradingPool.grade`.
+    """
     read = files.read(submission)
     name = f"{submission.folder}/{unit}/{submission.notebook}"
     request = GradeNotebook(name, read.file.content, unit, read.file.digest, submission.note)
-    return GradedSubmission(submission, read.file.content, pool.grade(request, number), read.stamp)
+    return GradedSubmission(submission, read.file.content, pool.grade(request, number, tries=tries), read.stamp)
 
 
 class LocalGrading(AbstractContextManager["LocalGrading"]):

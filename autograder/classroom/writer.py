@@ -185,9 +185,9 @@ class Writer:
         entry.put_provenance(provenance_of(report, shown.digest))
         if report.status not in _NO_ATTEMPT and (report.exercises or report.status != "grader_error"):
             attempt = Attempt(report.submission, str(entry.timestamp or ""), time.time())
-            last = self._gradebook.history(Attempt, student)[-1:]
+            last = self._gradebook.attempts(student)[-1:]
             if self.for_students or [replace(its, marked_at=attempt.marked_at) for its in last] != [attempt]:
-                self._gradebook.add(student, attempt)
+                self._gradebook.add_attempt(student, attempt)
         self._gradebook.commit()
 
     def _stands(self, submission: Submission, entry: Entry, report: Report) -> bool:

@@ -4,7 +4,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from .entry import Entry
 from .grades import UnitGrades, unit_grades
 from .lateness import Deadlines, LatePenalties
 from .nbgrader_course import CourseProblem, Database, first_error, nbgrader_api
-from .records import Attempt, Record, Try
+from .records import Attempt
 from .reweights import Rules
 from .roster import Enrolled
 from .time_stamp import StampFormat
@@ -158,21 +158,13 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
                     outdated.setdefault(unit, []).append(student)
         return outdated
 
-    def history(self, kind: type[Record], student: str) -> list[Record]:
-        """Return a student's records of one kind, oldest first: attempts, or gradings that gave no grade."""
-        table = records.HISTORIES[kind]
-        rows = self._session.execute(select(table).filter_by(student=student, unit=self._unit).order_by(table.c.id))
-        return [kind(*values) for _, _, _, *values in rows]
+    def attempts(self, student: str) -> list[Attempt]:
+        """Return a student's attempts, oldest first."""
+        return records.attempts(self._session, self._unit, student)
 
-    def add(self, student: str, record: Attempt | Try) -> None:
-        """Record an attempt, or a grading that is about to begin."""
-        new = records.HISTORIES[type(record)].insert()
-        self._session.execute(new.values(student=student, unit=self._unit, **asdict(record)))
-
-    def remove_try(self, student: str, begun: Try, *, earlier: bool = False) -> None:
-        """Remove the record of a grading. earlier: also remove all other records of gradings of the same file."""
-        same = {"submission": begun.submission} | ({} if earlier else {"begun_at": begun.begun_at})
-        self._session.execute(records.HISTORIES[Try].delete().filter_by(student=student, unit=self._unit, **same))
+    def add_attempt(self, student: str, attempt: Attempt) -> None:
+        """Record an attempt."""
+        records.add_attempt(self._session, self._unit, student, attempt)
 
     def commit(self) -> None:
         """Commit all changes since the last commit in one transaction, and free their memory."""

@@ -306,14 +306,16 @@ class GradingPool:
     def grade(self, submission: GradeNotebook, number: int = 0, *, tries: int = 1) -> Report:
         """Grade a submission in the process with this number, and return the report.
 
-        tries: number of attempts. If the process ends in each, the report has the status `grader_error`.
+        tries: number of attempts. If each gives no grade or ends the process, the report has the status `grader_error`.
         Raises GradingRefused, and NotStarted or GradingStopped if no process starts or the pool is closed.
         """
         process, stopped = self.running(number), ""  # raises if no process starts at all
-        for _ in range(tries):
+        for left in reversed(range(tries)):
             try:
                 process = self.running(number)  # may end while it starts, which counts as an attempt, too
-                return process.report(submission)
+                report = process.report(submission)
+                if report.status != "grader_error" or report.exercises or not left:
+                    return report
             except GradingStopped as error:
                 process.close()
                 if self._closing.is_set():

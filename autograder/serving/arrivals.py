@@ -32,11 +32,8 @@ from ..gradebook.time_stamp import TIMESTAMP, stamp_at, time_in
 
 STILL_SECONDS = 0.25
 """Age of a notebook's last change below which somebody may still be writing it."""
-WATCHED_SECONDS = 60.0
-"""Seconds between polls of everything if the system reports changes, because it may lose some."""
 POLL_SECONDS = 5.0
-"""Seconds between polls if the system reports no changes, or not those by other machines."""
-_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs"}
+"""Seconds between polls for new files: the system may lose changes, and does not report those by other machines."""
 _READING = {"opened", "closed_no_write"}
 _STAMP = "%Y-%m-%d %H:%M:%S.%f +0000"
 """Format of nbgrader's `submit`, with a numeric zone: in a course with the zone UTC+3, `UTC` means an offset of 3 h."""
@@ -153,12 +150,6 @@ class FolderWatch(FileSystemEventHandler):
         self._reasons: set[str] = set()
         self._observer = Observer()
         self._watched: dict[Path, tuple[int, int]] = {}
-        self._reports_all = True
-
-    @property
-    def poll_seconds(self) -> float:
-        """Seconds between polls of everything."""
-        return WATCHED_SECONDS if self._reports_all else POLL_SECONDS
 
     def wake(self, reason: str) -> None:
         """End the serving thread's sleep; if it is awake, its next sleep ends at once."""
@@ -183,12 +174,9 @@ class FolderWatch(FileSystemEventHandler):
             return False
         self._observer.unschedule_all()
         self._watched = identities
-        self._reports_all = len(identities) == len(folders) and not any(map(_is_shared, identities))
         for folder in identities:
-            try:
+            with contextlib.suppress(OSError):  # the system has no more watches
                 self._observer.schedule(self, str(folder), recursive=folders[folder])
-            except OSError:  # the system has no more watches
-                self._reports_all = False
         return True
 
     def on_any_event(self, event: FileSystemEvent) -> None:
@@ -210,21 +198,6 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _is_shared(folder: Path) -> bool:
-    """Return whether other machines can write into a folder, whose changes the system does not report."""
-    try:
-        mounts = [line.split(" ")[1:3] for line in Path("/proc/self/mounts").read_text().splitlines()]
-    except OSError:
-        return True
-    path = folder.resolve()
-    _, kind = max(
-        ((point, kind) for point, kind in mounts if path.is_relative_to(point)),
-        key=lambda mount: len(mount[0]),
-        default=("", ""),
-    )
-    return kind in _NETWORK or kind.startswith("fuse.")
 
 
 class ReceivedSubmission(msgspec.Struct, frozen=True):

@@ -1,7 +1,6 @@
 """HTTP server on one port of this machine, in a thread of its own, in which no client can delay another for long."""
 
 import asyncio
-import os
 import secrets
 import shutil
 import socket
@@ -9,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from tornado.http1connection import HTTP1ServerConnection
 from tornado.httpserver import HTTPServer
@@ -18,7 +16,6 @@ from tornado.netutil import bind_sockets
 
 from ..gradebook.nbgrader_course import CourseProblem
 from .http_requests import MOST_DROPPED, Access, ConnectionLimiter, Intake, application
-from .served_unit import KitChanged
 
 LOCALHOST = "127.0.0.1"
 FOLDER = ".serving"
@@ -29,8 +26,6 @@ MOST_UNKNOWN = 256
 """Limit for connections without a token: more than come at once (the system's queue has 128), so all can show it."""
 HEADER_SECONDS, BODY_SECONDS, _ALL_SECONDS = 10, 60, 300
 _ENDING_SECONDS = 2
-_SOCKET_VARIABLE = "AUTOGRADER_SERVE_SOCKET"
-"""Environment variable with the number of the open socket, while the process executes itself again."""
 
 
 @contextmanager
@@ -58,7 +53,7 @@ class HttpServer(AbstractContextManager["HttpServer"]):
     def __init__(self, port: int) -> None:
         """port: number of the port; 0 for a free one. Raises CourseProblem."""
         try:
-            self._sockets = _inherited_socket() or bind_sockets(port, LOCALHOST, socket.AF_INET)
+            self._sockets = bind_sockets(port, LOCALHOST, socket.AF_INET)
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or error
             raise CourseProblem(
@@ -91,12 +86,7 @@ class HttpServer(AbstractContextManager["HttpServer"]):
         self._server.limiter = self._access.limiter
         self._server.add_sockets(self._sockets)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if isinstance(error, KitChanged):
-            # For this process once it has executed itself again: nobody else gets the port meanwhile.
-            inherited = self._sockets[0].dup()
-            inherited.set_inheritable(True)
-            os.environ[_SOCKET_VARIABLE] = str(inherited.detach())
+    def __exit__(self, *error: object) -> None:
         if self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -115,17 +105,6 @@ class HttpServer(AbstractContextManager["HttpServer"]):
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-
-
-def _inherited_socket() -> list[socket.socket]:
-    """Return the socket on which this process listened before it executed itself again; none if it did not."""
-    number = os.environ.pop(_SOCKET_VARIABLE, "")
-    if not number:
-        return []
-    inherited = socket.socket(fileno=int(number))
-    inherited.set_inheritable(False)
-    inherited.setblocking(False)
-    return [inherited]
 
 
 class _Server(HTTPServer):

@@ -16,7 +16,7 @@ from ..gradebook.roster import BadRoster, class_list, may_be_graded
 from ..pool.grading_pool import pool_for_class
 from ..pool.requests import Ready
 from ..reports import pages
-from .arrivals import Arrivals, FolderWatch
+from .arrivals import POLL_SECONDS, Arrivals, FolderWatch
 from .exchange import Exchange
 from .http_requests import Intake
 from .http_server import HttpServer, fresh_token
@@ -26,6 +26,8 @@ from .work_queue import GradingThreads
 
 LOCK = ".serving.lock"
 _KILOBYTE = 1000  # as nbgrader counts
+_EVERYTHING_SECONDS = 60.0
+"""Seconds between polls of what other programs may have changed, such as due dates."""
 _LOCKED_SECONDS = 1.0
 _LOOK_AGAIN_SECONDS = 0.3
 _TROUBLED_SECONDS = 5.0
@@ -93,12 +95,7 @@ def serve(
             open_things.callback(server.refuse)
             port = server.port
         on_start(ready, port)
-        try:
-            _Loop(options.root, served, exchange, threads, arrivals, watch, submitted, once).run()
-        except (KeyboardInterrupt, KitChanged):
-            for unit in served.values():
-                unit.forget_tries()
-            raise
+        _Loop(options.root, served, exchange, threads, arrivals, watch, submitted, once).run()
 
 
 def is_listed(options: ServeOptions, student: str) -> bool:
@@ -143,7 +140,7 @@ class _Loop:
                 again = min(again, _LOOK_AGAIN_SECONDS)
             reasons = self.watch.sleep(time.monotonic() + max(again, 0.0))
             now = time.monotonic()
-            everything = now - all_looked_at >= (_LOCKED_SECONDS if is_troubled else self.watch.poll_seconds)
+            everything = now - all_looked_at >= (_LOCKED_SECONDS if is_troubled else _EVERYTHING_SECONDS)
             # A student whose file was being graded may have submitted another one meanwhile.
             look = everything or "files" in reasons or now - looked_at >= _LOOK_AGAIN_SECONDS
 
@@ -178,7 +175,7 @@ class _Loop:
         self.remark(f"{trouble} Trying again every {_TROUBLED_SECONDS:g} seconds.")
 
     def _step(self, *, look: bool, everything: bool) -> tuple[float, bool]:
-        again = self.watch.poll_seconds
+        again = POLL_SECONDS
         self.arrivals.place()
         if look:
             again = min(again, self.exchange.collect(self.units, lambda unit, who: self.units[unit].is_busy(who)))

@@ -1,11 +1,7 @@
-"""Queue of notebooks to grade: whose turn it is, how often a student's files are graded, and the threads that grade.
+"""Queue of notebooks to grade, the threads that grade them, and how often a student's files are graded.
 
-Students take turns, each with one file at a time. The threads use grading processes that stay warm. The number of a
-student's attempts within an hour is limited, and so is the number of tries that give no grade.
-
-A try is committed to the gradebook before it begins, and removed with the grade. So a submission that ends a worker,
-the grading process or `serve` itself is tried `MOST_TRIES` times, also across restarts of `serve`. It is tried again
-when the autograder changes or the instructor grades.
+Each student has at most one file of a unit in the queue. The threads use grading processes that stay warm. The number
+of a student's attempts within an hour is limited, and so is the number of files that get no grade.
 """
 
 import contextlib
@@ -17,39 +13,25 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Generic, TypeVar
 
-from msgspec.structs import replace
-
-from ..classroom.assignment import Assignment, NotGraded
+from ..classroom.assignment import Assignment
 from ..classroom.batch import GradedSubmission, grade_submission
 from ..classroom.submissions import Submission
 from ..course import released
-from ..course.notebook import printable
 from ..course.notebook_file import NotebookFile
 from ..gradebook.class_gradebook import ClassGradebook
-from ..gradebook.records import Attempt, Try
 from ..gradebook.time_stamp import in_zone
 from ..pool.grading_pool import GradingPool, GradingRefused, GradingStopped, NotStarted
 from ..pool.requests import GradeNotebook, Ready
-from ..report import Report, joined, ungraded_report
+from ..report import Report
 
-T = TypeVar("T")
 QueuedSubmission = tuple[Assignment, Submission]
-_UNRECORDED_TRIES = 2
-"""Maximum number of processes tried on one unrecorded notebook: each may end while it grades."""
 _ENDING = "This `autograder serve` is ending."
 HOUR = 3600.0
-MOST_TRIES = 2
-"""Number of tries by one version of the autograder to grade a file that gets no grade."""
+TRIES = 2
+"""Number of tries to grade a file that gets no grade: each may end its grading process."""
 MOST_FAILED = 4
-"""After this number of tries within an hour without a grade, the student's next file waits."""
-_AGAIN = "Grading is tried once more."
-_NOT_AGAIN = (
-    f"Grading was tried {MOST_TRIES} times. It is tried again only if your instructor starts it or you submit another "
-    "version."
-)
-_ENDED = "Grading this notebook ended the program that grades. Please tell your instructor."
+"""After this number of files within an hour without a grade, the student's next file waits."""
 
 
 @dataclass(frozen=True)
@@ -65,44 +47,12 @@ class UnrecordedNotebook:
     """Returns whether anybody still waits for the report."""
 
 
-class RoundRobin(Generic[T]):
-    """Queue of items that takes students in turns, and of each student one item at a time.
-
-    It is not thread-safe: its owner holds a lock.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: dict[str, deque[T]] = {}
-        """Items by student, in the order of the students' turns."""
-        self._busy: set[str] = set()
-
-    def put(self, student: str, item: T) -> None:
-        """Append an item to those of its student, who gets a turn after everyone who waits already."""
-        self._waiting.setdefault(student, deque()).append(item)
-
-    def take(self) -> T | None:
-        """Return the next item of a student without another item in progress, or None. Call `done` after it."""
-        student = next((student for student in self._waiting if student not in self._busy), None)
-        if student is None:
-            return None
-        items = self._waiting.pop(student)
-        item = items.popleft()
-        if items:
-            self._waiting[student] = items  # behind the others
-        self._busy.add(student)
-        return item
-
-    def done(self, student: str) -> None:
-        """Record that the student's item in progress is done."""
-        self._busy.discard(student)
-
-
 class WorkQueue:
     """Thread-safe queue. Submissions go before unrecorded notebooks, which never occupy all processes."""
 
     def __init__(self, processes: int) -> None:
         self._changed = threading.Condition()
-        self._submissions: RoundRobin[QueuedSubmission] = RoundRobin()
+        self._submissions: deque[QueuedSubmission] = deque()
         self._unrecorded: deque[UnrecordedNotebook] = deque()
         self._free_for_unrecorded = max(1, processes // 2)
         self._is_closed = False
@@ -111,7 +61,7 @@ class WorkQueue:
         """Append an item to those of its kind; once the queue is closed, refuse an unrecorded notebook."""
         with self._changed:
             if not isinstance(item, UnrecordedNotebook):
-                self._submissions.put(item[1].student, item)
+                self._submissions.append(item)
             elif self._is_closed:
                 item.answer(_ENDING)
             else:
@@ -122,8 +72,8 @@ class WorkQueue:
         """Wait for the next item and return it; None once the queue is closed. Call `done` after it."""
         with self._changed:
             while not self._is_closed:
-                if (submission := self._submissions.take()) is not None:
-                    return submission
+                if self._submissions:
+                    return self._submissions.popleft()
                 if self._unrecorded and self._free_for_unrecorded:
                     self._free_for_unrecorded -= 1
                     return self._unrecorded.popleft()
@@ -133,10 +83,7 @@ class WorkQueue:
     def done(self, item: QueuedSubmission | UnrecordedNotebook) -> None:
         """Record that an item is done."""
         with self._changed:
-            if isinstance(item, UnrecordedNotebook):
-                self._free_for_unrecorded += 1
-            else:
-                self._submissions.done(item[1].student)
+            self._free_for_unrecorded += isinstance(item, UnrecordedNotebook)
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -208,7 +155,7 @@ class GradingThreads:
     def _grade(self, number: int, work: Assignment, submission: Submission) -> None:
         unit = work.unit.name
         try:
-            self._results.append((unit, grade_submission(self._pool, number, work.files, unit, submission)))
+            self._results.append((unit, grade_submission(self._pool, number, work.files, unit, submission, TRIES)))
         except (GradingStopped, NotStarted):  # `_work` waits until a process starts
             self._queue.put((work, submission))
         except BaseException as error:
@@ -219,7 +166,7 @@ class GradingThreads:
         try:
             if item.is_wanted():
                 request = GradeNotebook(item.name, item.file.content, digest=item.file.digest, of_course=True)
-                item.answer(self._pool.grade(request, number, tries=_UNRECORDED_TRIES))
+                item.answer(self._pool.grade(request, number, tries=TRIES))
         except (GradingStopped, GradingRefused) as reason:
             item.answer(str(reason))
         except Exception:  # a fault of ours costs this answer, and not the process
@@ -253,14 +200,15 @@ class Wait:
         return self.until.timestamp() <= time.time()
 
 
-def wait(gradebook: ClassGradebook, student: str, attempts: int | None) -> Wait | None:
+def wait(gradebook: ClassGradebook, student: str, attempts: int | None, failed: Iterable[float]) -> Wait | None:
     """Return for how long a student's next file has to wait; None if it may be graded at once.
 
-    attempts: number of files that are graded in any hour; None for no limit.
+    attempts: number of files that are graded in any hour; None for no limit. failed: times at which a file of the
+    student's got no grade.
     """
     now = time.time()
-    until = wait_until([its.marked_at for its in gradebook.history(Attempt, student)], attempts, now)
-    after_failures = wait_until([its.begun_at for its in gradebook.history(Try, student)], MOST_FAILED, now)
+    until = wait_until([its.marked_at for its in gradebook.attempts(student)], attempts, now)
+    after_failures = wait_until(failed, MOST_FAILED, now)
     if not max(until, after_failures):
         return None
     moment = datetime.fromtimestamp(max(until, after_failures), UTC)
@@ -289,63 +237,3 @@ def wait_until(moments: Iterable[float], most: int | None, now: float) -> float:
 def to_minute(moment: datetime, zone: tzinfo | None) -> str:
     """Return a time in UTC as students read it: to the minute, in the class's time zone."""
     return in_zone(moment.replace(second=0), zone)
-
-
-class Retries:
-    """Count of tries without a grade, for the files of one unit."""
-
-    def __init__(self, unit: str, kit: str) -> None:
-        """kit: digest of the autograder."""
-        self._unit = unit
-        self._kit = kit
-        self._begun: dict[str, Try] = {}
-        self.given_up: dict[str, NotGraded] = {}
-        """Files that are not tried again, by student."""
-
-    def count(self, gradebook: ClassGradebook, student: str, digest: str) -> int:
-        """Return how often this version of the autograder tried the file without reaching a grade."""
-        return [(its.submission, its.kit) for its in gradebook.history(Try, student)].count((digest, self._kit))
-
-    def begin(self, gradebook: ClassGradebook, student: str, digest: str) -> None:
-        """Count a try that begins once this is committed."""
-        self._begun[student] = Try(digest, self._kit, time.time())
-        gradebook.add(student, self._begun[student])
-
-    def forget(self, gradebook: ClassGradebook, student: str) -> None:
-        """Delete the tries of the file that is being graded, because it has a grade."""
-        gradebook.remove_try(student, self._begun[student], earlier=True)
-
-    def forget_begun(self, gradebook: ClassGradebook) -> None:
-        """Delete the tries in progress, because somebody stops `serve`."""
-        for student, begun in self._begun.items():
-            gradebook.remove_try(student, begun)
-
-    def outcome(self, gradebook: ClassGradebook, student: str, report: Report) -> tuple[Report, bool]:
-        """Return the report, which says what happens next if it has no grade, and whether the file is tried again."""
-        if report.status != "grader_error":
-            self.forget(gradebook, student)
-            self.given_up.pop(student, None)
-            return report, False
-        if report.exercises:  # the other exercises have grades, and a new try gives the same
-            return report, False
-        is_tried_again = self.count(gradebook, student, self._begun[student].submission) < MOST_TRIES
-        if not is_tried_again:
-            self.give_up(student)
-        return replace(report, message=joined(report.message, _AGAIN if is_tried_again else _NOT_AGAIN)), is_tried_again
-
-    def end(self, student: str) -> None:
-        """Record that the student's try has ended."""
-        del self._begun[student]
-
-    def give_up(self, student: str) -> None:
-        """Report to the instructor that a file is not tried again."""
-        reason = (
-            f"grading was tried {MOST_TRIES} times without a grade, and is not tried again. What was printed says "
-            f"why; `autograder grade {self._unit}` tries once more."
-        )
-        self.given_up[student] = NotGraded(printable(student), reason)
-
-    def ended_each_time(self, name: str, digest: str, note: str) -> Report:
-        """Return the report on a file whose tries each ended `serve` itself, so that none was recorded."""
-        why, unknown = joined(_ENDED, _NOT_AGAIN), Ready("", "", [])
-        return ungraded_report(name, "grader_error", why, unknown, unit=self._unit, submission=digest, note=note)

@@ -15,25 +15,10 @@ from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
 from autograder.report import TestReport as Verdict
 from autograder.serving.arrivals import NotebookFinder
 from autograder.serving.released_pages import limited
-from autograder.serving.work_queue import RoundRobin
 from tests import REPOSITORY
 from tests.processes import wait_until
 from tests.recorded_class import UNIT
 from tests.typed import solved
-
-
-def test_the_queue_takes_students_in_turns_with_one_item_each_at_a_time():
-    queue = RoundRobin()
-    for item in ("a1", "a2", "a3", "b1", "c1", "c2"):
-        queue.put(item[0], item)
-    assert [queue.take() for _ in range(4)] == ["a1", "b1", "c1", None]  # whoever hangs holds up no second process
-    queue.done("c")
-    assert [queue.take(), queue.take()] == ["c2", None]
-    queue.put("d", "d1")
-    queue.done("a")
-    assert [queue.take(), queue.take()] == ["a2", "d1"]
-    queue.done("a")
-    assert [queue.take(), queue.take()] == ["a3", None]
 
 
 def test_notebooks_under_other_names_are_read_once_outside_the_serving_thread(tmp_path, monkeypatch):

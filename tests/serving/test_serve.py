@@ -8,7 +8,6 @@ import re
 import resource
 import shutil
 import signal
-import socket
 import sqlite3
 import stat
 import subprocess
@@ -438,7 +437,6 @@ def test_only_new_files_and_threads_wake_the_folder_watch(tmp_path):
     flat.mkdir()
     with FolderWatch() as watching:
         watching.watch({tmp_path / "deep": True, flat: False})
-        assert watching.poll_seconds > 10
         list(flat.iterdir())
         (deep / "read").read_text()
         assert watching.sleep(time.monotonic() + 0.3) == set()
@@ -448,8 +446,8 @@ def test_only_new_files_and_threads_wake_the_folder_watch(tmp_path):
             watching.sleep(time.monotonic() + 0.2)
         threading.Timer(0.1, watching.wake, ["done"]).start()
         assert watching.sleep(time.monotonic() + 60) == {"done"}
-        watching.watch({tmp_path / "deep": True, tmp_path / "not there": False})
-        assert watching.poll_seconds < 10
+        assert watching.watch({tmp_path / "deep": True, tmp_path / "not there": False})
+        assert not watching.watch({tmp_path / "deep": True, tmp_path / "not there": False})
 
 
 @pytest.fixture
@@ -602,12 +600,8 @@ def test_with_nbgraders_own_commands(tmp_path, started):
     time.sleep(served_unit.KIT_SECONDS)
     put_submission(root, "bo", notebook())
     running.remark("starting again")
-    with socket.socket() as elsewhere:
-        elsewhere.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with pytest.raises(OSError, match="in use"):
-            elsewhere.bind(("127.0.0.1", port))
-    assert answered(port) == 401  # once it serves again
-    assert f":{port}," in running.remark("Serving")
+    port = int(re.search("http://127.0.0.1:([0-9]+)", running.remark("Serving"))[1])
+    assert answered(port) == 401
     assert running.line()["student"] == "bo"
     (root / "submitted" / "-r").mkdir()
     (root / "submitted" / "-r" / UNIT).mkdir()
