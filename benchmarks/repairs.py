@@ -20,7 +20,7 @@ from typing import Any
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
 from autograder.course import settings
-from autograder.reports.graded_notebook import read_report
+from autograder.reports.pages import read_report
 from tests import REPOSITORY
 
 from . import performance, stock_course

@@ -24,8 +24,7 @@ from ..gradebook.entry import Shown
 from ..gradebook.lateness import Deadline
 from ..gradebook.time_stamp import TIMESTAMP
 from ..report import REPORT_FILE, Report
-from ..reports.graded_notebook import read_report, show_edits, write_report, write_scores
-from ..reports.pages import filters
+from ..reports.pages import filters, read_report, show_edits, write_report, write_scores
 
 _BARE_IMAGE = re.compile(r"<img\b(?![^>]*\balt=)")
 

@@ -43,7 +43,7 @@ from ..pool.grading_pool import GradingPool, GradingProcess, GradingRefused
 from ..pool.requests import Device, GradeNotebook
 from ..report import REPORT_FILE, Report
 from ..reports import pages
-from ..reports.graded_notebook import show_edits, write_report
+from ..reports.pages import show_edits, write_report
 from . import guards
 
 _PLUGIN = __package__

@@ -35,9 +35,8 @@ from .class_report_schema import (
     Spread,
     ToLookAt,
 )
-from .graded_notebook import read_report
 from .mistakes import Names, WrongAnswer, WrongAnswers, full_name
-from .pages import NOISE, TEMPLATES, environment
+from .pages import NOISE, TEMPLATES, environment, read_report
 
 FOLDER = "reports"
 """Folder of class reports, in the course's folder."""

@@ -18,8 +18,7 @@ from ..pool.requests import Ready
 from ..reports import pages
 from .arrivals import POLL_SECONDS, Arrivals, FolderWatch
 from .exchange import Exchange
-from .http_requests import Intake
-from .http_server import HttpServer, fresh_token
+from .http_server import HttpServer, Intake, fresh_token
 from .released_pages import SHOWN
 from .served_unit import KitChanged, Served, ServedUnit, ServeOptions
 from .work_queue import GradingThreads

@@ -17,7 +17,7 @@ from autograder.formatting.rendering import MATHML_ATTRIBUTES, MATHML_ELEMENTS, 
 from autograder.gradebook.clean_notebook import released
 from autograder.gradebook.lateness import Deadline
 from autograder.reports import pages
-from autograder.reports.graded_notebook import escape_markdown
+from autograder.reports.pages import escape_markdown
 from tests.recorded_class import UNIT
 
 BOOTSTRAP = Path(formgrader.__file__).parent / "static" / "node_modules" / "bootstrap" / "dist" / "css"

@@ -31,7 +31,7 @@ from autograder.course.cells import filled_in
 from autograder.gradebook.nbgrader_course import AlreadyLocked, course_lock
 from autograder.pool.requests import Ready
 from autograder.report import Report
-from autograder.serving import exchange, http_requests, released_pages, served_unit
+from autograder.serving import exchange, http_server, released_pages, served_unit
 from autograder.serving.arrivals import Arrivals, FolderWatch
 from autograder.serving.released_pages import SHOWN
 from autograder.serving.served_unit import KitChanged, Served
@@ -97,7 +97,7 @@ def test_serving_resumes_after_a_kill_before_any_file_or_commit(tmp_path, record
     submit(begun, "ada", notebook(why_softmax="Again."), SECOND, "y")
     submit(begun, "bo", wrong(), FIRST)
     monkeypatch.setattr(served_unit, "OPEN_SECONDS", float("inf"))  # how often it commits is no matter of time then
-    monkeypatch.setattr(http_requests, "now", lambda: datetime(2026, 1, 3, 3, 4, 5, tzinfo=UTC))
+    monkeypatch.setattr(http_server, "now", lambda: datetime(2026, 1, 3, 3, 4, 5, tzinfo=UTC))
     answered = tmp_path / "answered"
 
     def request(requests):
