@@ -120,10 +120,9 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
         self._say = say
         self._unit = work.unit.name
         self._is_gpu = device == "cuda"
-        questions = {name for name in work.unit.points if not name.startswith(course.CHECK_PREFIX)}
         digest = content.unit_digest(self._unit, work.root)
         self._terms = Terms(self._unit, digest, "cuda" if self._is_gpu else "cpu", settings)
-        self._expected = Expected(course.unit(self._unit, work.root), self._terms, frozenset(questions))
+        self._expected = Expected(course.unit(self._unit, work.root), self._terms)
         self._queue = WorkQueue(self._to_grade)
         self._workers: dict[str, ClusterWorker] = {}
         self._validated: list[ClusterWorker] = []

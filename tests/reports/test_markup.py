@@ -50,7 +50,7 @@ def is_text(page):
     for element in BeautifulSoup(page, "html.parser").find_all():
         attributes = dict(element.attrs)
         if element.name in MATHML_ELEMENTS:
-            assert attributes.keys() <= MATHML_ATTRIBUTES.keys(), element
+            assert attributes.keys() <= MATHML_ATTRIBUTES, element
             continue
         assert element.name in PROSE, element
         assert all(CLASS.fullmatch(name) for name in attributes.pop("class", [])), element
@@ -86,7 +86,7 @@ def test_an_attack_is_text(written):
 def test_a_formula_is_made_of_what_mathml_core_knows(latex):
     for element in BeautifulSoup(mathml(latex, "inline"), "html.parser").find_all():
         assert element.name in MATHML_ELEMENTS | {"code"}
-        assert all(MATHML_ATTRIBUTES[name].fullmatch(value) for name, value in element.attrs.items()), element
+        assert element.attrs.keys() <= MATHML_ATTRIBUTES, element
 
 
 @pytest.mark.parametrize(
