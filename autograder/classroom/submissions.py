@@ -167,7 +167,8 @@ class SubmissionFiles:
             note = f"There is no `{self._expected}`; {_named(notebooks[:1])} was graded."
             return Submission(student, notebooks[0], note)
         if submitted:
-            only = ", ".join(_with_contents(folder, name) for name in submitted[:_MOST_NAMED]) + _more(submitted)
+            only = ", ".join(_with_contents(folder, name) for name in submitted[:_MOST_NAMED])
+            only += f" and {len(submitted) - _MOST_NAMED} more" if submitted[_MOST_NAMED:] else ""
             return Submission(student, None, f"There is no notebook, only {only}. Submit `{self._expected}` itself.")
         return Submission(student, None, _NOTHING)
 
@@ -260,8 +261,4 @@ def _with_contents(folder: OpenedFolder, name: str) -> str:
 
 
 def _named(names: list[str]) -> str:
-    return ", ".join(f"`{notebook.printable(name)}`" for name in names[:_MOST_NAMED]) + _more(names)
-
-
-def _more(names: list[str]) -> str:
-    return f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return notebook.list_names([f"`{name}`" for name in names], _MOST_NAMED)

@@ -28,6 +28,7 @@ from rich.text import Text
 
 from .. import UserError, output_files
 from ..course import settings
+from ..course.notebook import list_names as list_names
 from ..course.notebook import printable_lines
 from ..course.settings import folder, is_class, use
 from ..course.submitted_files import new_folder, replace_folder
@@ -45,7 +46,6 @@ REFUSED = 2
 TOO_LOW = 3
 """`mark` only: everything has a result, and a notebook is below `--fail-under`."""
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_MOST_NAMED = 20
 
 
 class _Console(Console):
@@ -72,12 +72,6 @@ class OutputLost(UserError):
 def printable(text: object) -> Text:
     """Return a text, which may be a student's, made safe for a terminal line by line."""
     return Text(printable_lines(str(text)))
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Return the first twenty names, separated by commas, and the number of the others."""
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def relative_path(path: Path) -> str:

@@ -20,6 +20,7 @@ from ..classroom.assignment import Assignment
 from ..classroom.batch import EACH, GradedSubmission
 from ..classroom.submissions import Read, Submission
 from ..course import content
+from ..course.notebook import list_names
 from ..course.settings import Settings
 from ..pool.grading_pool import GradingRefused
 from ..pool.requests import Device, GradeNotebook, Ready, in_utf8
@@ -36,7 +37,6 @@ _BACKLOG = 48
 """While this number of reports wait to be recorded, no task is sent: a class of any size takes the same memory."""
 _PATIENCE_SECONDS = 30
 """Seconds to wait while there is no worker, because Dask's nannies replace workers that died."""
-_MOST_NAMED = 20
 _LOST = (
     "Each cluster worker that was given this file by itself either stopped or returned no valid answer. Please tell "
     "your instructor, who can find the reason in the workers' output."
@@ -167,8 +167,7 @@ class ClusterRun(contextlib.AbstractContextManager["ClusterRun"]):
             if worker.able and worker.graded:
                 groups[worker.able.isolation, worker.able.device].append(f"{worker.address} ({worker.graded})")
         for (isolation, device), workers in sorted(groups.items()):
-            more = f" and {len(workers) - _MOST_NAMED} more" if len(workers) > _MOST_NAMED else ""
-            self._say(f"Graded at isolation level {isolation} on {device}: {', '.join(workers[:_MOST_NAMED])}{more}.")
+            self._say(f"Graded at isolation level {isolation} on {device}: {list_names(workers)}.")
 
     def _proceed(self) -> None:
         """Take the answers that have come, and give idle workers tasks. Wait a moment if no result is left."""

@@ -9,7 +9,7 @@ lists submissions ignores these rows. The row of a submission takes over the ext
 
 import difflib
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 
 from .. import UserError
 from ..course import settings
-from ..course.notebook import printable
+from ..course.notebook import list_names, printable
 from ..course.settings import FILE, LatePenalty, duration
 from . import nbgrader_course, records
 from .nbgrader_course import CourseProblem, course_directory, course_lock
@@ -305,10 +305,10 @@ class Extensions:
         by_letters = {student.lower(): student for student in self._known}
         near = (difflib.get_close_matches(name.lower(), by_letters) for name in unknown)
         alike = {by_letters[letters] for names in near for letters in names}
-        hint = f" Did you mean {_some_names(sorted(alike))}?" if alike else ""
+        hint = f" Did you mean {list_names(sorted(alike), _MOST_NAMED)}?" if alike else ""
         raise BadExtension(
-            f"Neither on the roster nor in the gradebook: {_some_names(unknown)}.{hint} No extension was changed. "
-            "Correct the id, or put the student on the roster."
+            f"Neither on the roster nor in the gradebook: {list_names(unknown, _MOST_NAMED)}.{hint} No extension was "
+            "changed. Correct the id, or put the student on the roster."
         )
 
     def members(self, group: str) -> list[str]:
@@ -379,8 +379,3 @@ def due_dates(directory: Any, unit: str) -> Callable[[str], datetime | None]:
         due = session.query(Assignment.duedate).filter_by(name=unit).scalar() if session else None
         extensions = extensions_of_unit(session, unit) if session else {}
     return lambda student: due and due + extensions.get(student, timedelta())
-
-
-def _some_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(map(printable, names[:_MOST_NAMED])) + more

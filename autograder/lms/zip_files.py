@@ -28,7 +28,7 @@ from ..gradebook.grades import UnitGrades
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
 from ..output_files import opened
-from .roster_match import Layout, NotMatched, Platform, Reading, RosterMatcher, layout, readings
+from .roster_match import NotMatched, Platform, Reading, RosterMatcher, platform_of, readings
 
 FOLDER = "imported"
 _REPLACED = "replaced"
@@ -113,15 +113,14 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
     directory: nbgrader's `CourseDirectory`. root: the class's folder. Raises BadRecord, BadZip if the roster is another
     platform's, and OSError if the disk is full or cannot be written.
     """
-    names = layout((info.filename for info in file.files), roster.platform)
-    result = Imported(platform=names.platform)
+    result = Imported(platform=platform_of((info.filename for info in file.files), roster.platform))
     if result.platform and roster.platform not in ("", result.platform):
         raise BadZip(
             f"The zip file is from {result.platform} and the roster from {roster.platform}, so only names could match "
             f"files with students. Use {result.platform}'s own table as the roster."
         )
     origins = read_origins(root, unit)  # if it cannot be read, nothing is written
-    by_student = _by_student(file, unit, names, RosterMatcher(roster), result)
+    by_student = _by_student(file, unit, RosterMatcher(roster), result)
     left = _MOST_BYTES
     try:
         for student, files in by_student.items():
@@ -149,21 +148,19 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
     return result
 
 
-def _by_student(
-    file: ZipFile, unit: str, names: Layout, matcher: RosterMatcher, result: Imported
-) -> dict[str, list[_File]]:
+def _by_student(file: ZipFile, unit: str, matcher: RosterMatcher, result: Imported) -> dict[str, list[_File]]:
     """Return, by student, the newest file of each name, in the order of submission.
 
     A student to whom files with different numbers of the platform belong is left out. What is left out is added to
-    `result`. names, matcher: see `roster_match`.
+    `result`.
     """
     found: dict[str, dict[Path, _File]] = defaultdict(dict)
     numbers: dict[str, set[str]] = defaultdict(set)
     for info in file.files:
         try:
-            ways = readings(info.filename, names)
+            ways = readings(info.filename, result.platform)
             if not ways:
-                platform = names.platform or "Canvas or Moodle"
+                platform = result.platform or "Canvas or Moodle"
                 raise NotMatched(f"its name does not have the form of a submission from {platform}")
             student, reading = matcher.student(ways)
             numbers[student].add(reading.number)

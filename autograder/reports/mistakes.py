@@ -89,12 +89,12 @@ def _without_texts(source: str) -> list[tuple[int, str]]:
             spans += [] if begun else [(start, token.end, _TEXT)]
         elif not begun and kind in ("COMMENT", "STRING"):
             spans.append((token.start, token.end, _TEXT if kind == "STRING" else ""))
-    for (first, start), (last, end), text in reversed(spans):
-        rest = (lines[last - 1] or "")[end:]
-        lines[first - 1] = (lines[first - 1] or "")[:start] + text + rest
+    for (first, left), (last, right), text in reversed(spans):
+        rest = (lines[last - 1] or "")[right:]
+        lines[first - 1] = (lines[first - 1] or "")[:left] + text + rest
         lines[first:last] = [None] * (last - first)
-    left = [(number, line.rstrip()) for number, line in enumerate(lines, 1) if line is not None]
-    return [(number, line) for number, line in left if line.strip() not in ("", _TEXT)]
+    remaining = [(number, line.rstrip()) for number, line in enumerate(lines, 1) if line is not None]
+    return [(number, line) for number, line in remaining if line.strip() not in ("", _TEXT)]
 
 
 def _truncate(code: list[str], wrong_lines: list[int]) -> CodeSample:
