@@ -1,11 +1,10 @@
 """Grades a class's submissions in several processes, a little ahead of the one writer that records the reports."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import FIRST_COMPLETED, as_completed, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
-from queue import SimpleQueue
 from typing import Any, Protocol
 
 from ..course.notebook import UnreadableNotebook
@@ -86,25 +85,21 @@ class LocalGrading(AbstractContextManager["LocalGrading"]):
         self._size = max(1, min(process_count, len(self._to_grade) // EACH))
         self._pool = pool_for_class(work.root, work.submitted, device, settings, self._size, self._unit)
         self._pool.start()
-        self._idle: SimpleQueue[int] = SimpleQueue()
-        self._threads = ThreadPoolExecutor(self._size)
 
     def start(self) -> Ready:
         """Wait for the processes. Raises GradingRefused and GradingStopped."""
-        for number in range(self._size):
-            self._idle.put(number)
         return self._pool.ready()
 
     def graded(self) -> Iterator[GradedSubmission]:
         """Yield every submission once, as soon as it is graded. Raises GradingRefused and GradingStopped."""
         waiting = iter(self._to_grade)
         first = islice(waiting, (1 + _AHEAD) * self._size)
-        pending = {self._threads.submit(self._grade, submission) for submission in first}
+        pending = {self._pool.submit(self._grade, submission) for submission in first}
         while pending:
             done, pending = wait(pending, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda one: one.exception() is not None):  # an exception ends the batch
                 yield future.result()
-                pending |= {self._threads.submit(self._grade, submission) for submission in islice(waiting, 1)}
+                pending |= {self._pool.submit(self._grade, submission) for submission in islice(waiting, 1)}
 
     def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission | None]:
         """Yield graded submissions again once their unexplained answers were searched for repairs.
@@ -113,30 +108,20 @@ class LocalGrading(AbstractContextManager["LocalGrading"]):
         replaced.
         """
         submissions = [submission for submission in self._to_grade if submission.student in reports]
-        futures = [self._threads.submit(self._repair, one, reports[one.student]) for one in submissions]
+        futures = [self._pool.submit(self._repair, one, reports[one.student]) for one in submissions]
         for future in as_completed(futures):
             yield future.result()
 
-    def _repair(self, submission: Submission, report: Report) -> GradedSubmission | None:
-        number = self._idle.get()
-        try:
-            read = self._files.read(submission)
-            if read.file.digest != report.submission:
-                return None  # it was replaced since it was graded
-            request = GradeNotebook(report.notebook, read.file.content, self._unit, read.file.digest, submission.note)
-            new = self._pool.repair(request, report, number)
-            return None if new == report else GradedSubmission(submission, read.file.content, new, read.stamp)
-        finally:
-            self._idle.put(number)
+    def _repair(self, number: int, submission: Submission, report: Report) -> GradedSubmission | None:
+        read = self._files.read(submission)
+        if read.file.digest != report.submission:
+            return None  # it was replaced since it was graded
+        request = GradeNotebook(report.notebook, read.file.content, self._unit, read.file.digest, submission.note)
+        new = self._pool.repair(request, report, number)
+        return None if new == report else GradedSubmission(submission, read.file.content, new, read.stamp)
 
-    def _grade(self, submission: Submission) -> GradedSubmission:
-        number = self._idle.get()
-        try:
-            return grade_submission(self._pool, number, self._files, self._unit, submission)
-        finally:
-            self._idle.put(number)
+    def _grade(self, number: int, submission: Submission) -> GradedSubmission:
+        return grade_submission(self._pool, number, self._files, self._unit, submission)
 
     def __exit__(self, *error: object) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
         self._pool.close()
-        self._threads.shutdown()

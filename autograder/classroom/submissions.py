@@ -32,7 +32,6 @@ from ..student_check.unit_data import zip_file
 UNREAD = "Your group submitted a file that could not be read and does not count: that of "
 """Beginning of a group's warning, before the ids of the members who submitted the files."""
 _NOTHING = "Nothing was submitted."
-_SEARCHED = "The submitted files are still being searched for a notebook."
 _MOST_NAMED = 5
 _MOST_SEARCHED = 20
 """Number of notebooks under other names that are searched for the unit, newest first."""
@@ -40,12 +39,8 @@ _MOST_BYTES_SEARCHED = 32 << 20
 """Limit in bytes for all searched notebooks together, except the newest, which may be as large as any notebook."""
 
 
-class NotKnownYet(Exception):
-    """The search for the unit's notebook goes on; the student's submission is inspected again later."""
-
-
 Newest = Callable[[str, OpenedFolder, list[str]], str | None]
-"""Returns the newest of a student's notebooks that belongs to the unit. Raises NotKnownYet."""
+"""Returns the newest of a student's notebooks that belongs to the unit."""
 
 
 @dataclass(frozen=True)
@@ -154,10 +149,7 @@ class SubmissionFiles:
         candidates = [path for path in possible(folder, self._unit) if path != self._released_zip]
         if self._expected in submitted and candidates in ([], [self._expected]):
             return Submission(student, self._expected)
-        try:
-            best = self._newest(student, folder, candidates) if candidates else None
-        except NotKnownYet:
-            return Submission(student, None, _SEARCHED)
+        best = self._newest(student, folder, candidates) if candidates else None
         if best and best != self._expected:
             note = f"{_named([best])} was graded; the notebook should be called `{self._expected}`."
             return Submission(student, best, f"{note} {_others(best, candidates)}".strip())

@@ -9,9 +9,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from queue import SimpleQueue
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
@@ -44,6 +45,8 @@ from .requests import (
 
 _CLOSING_SECONDS = 5
 T = TypeVar("T", bound=Answer)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class GradingRefused(UserError):
@@ -256,6 +259,10 @@ class GradingPool:
         self._processes: list[GradingProcess | None] = [None] * size
         self._lock = threading.Lock()
         self._closing = threading.Event()
+        self._threads = ThreadPoolExecutor(size)
+        self._idle: SimpleQueue[int] = SimpleQueue()
+        for number in range(size):
+            self._idle.put(number)
 
     def start(self) -> None:
         """Start the processes, without waiting until they are ready. Raises GradingRefused."""
@@ -336,10 +343,28 @@ class GradingPool:
         except (GradingRefused, GradingStopped):
             return report
 
+    def submit(self, task: Callable[Concatenate[int, P], R], *arguments: P.args, **more: P.kwargs) -> Future[R]:
+        """Call a function in another thread, with the number of a process that no other such function uses meanwhile.
+
+        Functions wait for each other in the order of the calls. Raises RuntimeError once the pool is closed; what waits
+        then is cancelled.
+        """
+
+        def run() -> R:
+            number = self._idle.get()
+            try:
+                return task(number, *arguments, **more)
+            finally:
+                self._idle.put(number)
+
+        return self._threads.submit(run)
+
     def close(self) -> None:
-        """End all processes, even while they grade, and start no more."""
+        """End all processes, even while they grade, and start no more. Wait for the functions that were submitted."""
         self._closing.set()
+        self._threads.shutdown(wait=False, cancel_futures=True)
         self.end_processes()
+        self._threads.shutdown()
 
     def end_processes(self) -> None:
         """End all processes, even while they grade; new ones start when they are needed."""

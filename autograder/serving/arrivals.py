@@ -12,9 +12,7 @@ import os
 import shutil
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -25,7 +23,7 @@ from msgspec.structs import replace
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
-from ..classroom.submissions import NotKnownYet, newest_first, newest_of_unit
+from ..classroom.submissions import newest_first, newest_of_unit
 from ..course.notebook_file import digest_in
 from ..course.submitted_files import OpenedFolder, new_folder, replace_folder, restore_folder, sibling
 from ..gradebook.time_stamp import TIMESTAMP, stamp_at, time_in
@@ -86,60 +84,23 @@ class FileFingerprint(NamedTuple):
 
 
 class NotebookFinder:
-    """Finds which of a student's notebooks under other names belongs to the unit, in a thread of its own.
+    """Finds which of a student's notebooks under other names belongs to the unit, and reads each only once."""
 
-    Reading a large notebook takes seconds, for which the serving thread does not wait.
-    """
-
-    def __init__(self, unit: str, class_folder: Path, submitted: Path) -> None:
-        """submitted: folder of submissions."""
+    def __init__(self, unit: str, class_folder: Path) -> None:
         self._unit = unit
         self._class_folder = class_folder
-        self._submitted = submitted
-        self._queue: SimpleQueue[tuple[Future[str | None], str, list[str]]] = SimpleQueue()
-        # A daemon: the end of `serve` does not wait for a search.
-        threading.Thread(target=self._search_all, daemon=True).start()
-        self._searches: dict[str, tuple[list[tuple[object, ...]], Future[str | None]]] = {}
-        """Last search by student, with the fingerprint of the files that it searches."""
-
-    @property
-    def is_searching(self) -> bool:
-        """True if any notebook is still to be searched."""
-        return not all(search.done() for _, search in self._searches.values())
+        self._searches: dict[str, tuple[list[tuple[object, ...]], str | None]] = {}
+        """Last search by student: the fingerprint of the files, and its result."""
 
     def newest(self, student: str, folder: OpenedFolder, notebooks: list[str]) -> str | None:
-        """Return the newest of a student's notebooks that belongs to the unit, without reading any.
-
-        Raises NotKnownYet if the search has not ended.
-        """
-        files = newest_first(folder, notebooks)
+        """Return the newest of a student's notebooks that belongs to the unit."""
         seen: list[tuple[object, ...]] = [
-            (name, its.st_ino, its.st_size, its.st_mtime_ns, its.st_ctime_ns) for name, its in files
+            (name, its.st_ino, its.st_size, its.st_mtime_ns, its.st_ctime_ns)
+            for name, its in newest_first(folder, notebooks)
         ]
-        searched, search = self._searches.get(student, (None, None))
-        if search and not search.done():
-            raise NotKnownYet
-        if search and searched == seen and not search.exception():
-            return search.result()
-        self._searches[student] = seen, Future()
-        self._queue.put((self._searches[student][1], student, notebooks))
-        raise NotKnownYet
-
-    def _search_all(self) -> None:
-        while True:
-            search, student, notebooks = self._queue.get()
-            try:
-                search.set_result(self._search(student, notebooks))
-            except (OSError, ValueError) as error:  # the folder was changed meanwhile, and is searched again
-                search.set_exception(error)
-
-    def _search(self, student: str, notebooks: list[str]) -> str | None:
-        with OpenedFolder.of_student(self._submitted / student / self._unit) as folder:
-            try:
-                return newest_of_unit(folder, notebooks, self._unit, self._class_folder)
-            except Exception:  # a fault of ours costs this student's file a grade, and nobody else's
-                traceback.print_exc()
-                return None
+        if self._searches.get(student, ([], None))[0] != seen:
+            self._searches[student] = seen, newest_of_unit(folder, notebooks, self._unit, self._class_folder)
+        return self._searches[student][1]
 
 
 class FolderWatch(FileSystemEventHandler):

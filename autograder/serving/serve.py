@@ -73,7 +73,7 @@ def serve(
         arrivals = Arrivals(submitted, lambda: watch.wake("files"))
         arrivals.put_back(units)
         # Not before, because the code that the processes read must not be older than the kit's digest.
-        open_things.enter_context(threads)
+        open_things.enter_context(pool)
         formatter.start()
         for unit in served.values():
             unit.prepare()
@@ -88,7 +88,7 @@ def serve(
                 int(directory.max_file_size) * _KILOBYTE,
                 folder,
                 arrivals.put,
-                threads.put,
+                threads.put_unrecorded,
             )
             server.start(intake, token)
             open_things.callback(server.refuse)

@@ -37,7 +37,6 @@ _NOT_AGAIN = (
     "version."
 )
 OPEN_SECONDS = 5.0
-_SEARCHED_SECONDS = 0.5
 KIT_SECONDS = 2.0
 """Minimum time between two computations of the autograder's digest, which reveals a change of it, in seconds."""
 _NEVER = float("inf")
@@ -117,8 +116,7 @@ class ServedUnit:
         """Times at which a file got no grade, by student."""
         self._given_up: dict[str, NotGraded] = {}
         """Files that got no grade, by student."""
-        submitted = (root / course_directory(root).submitted_directory).resolve()
-        self._finder = NotebookFinder(self.name, root, submitted)
+        self._finder = NotebookFinder(self.name, root)
         self._times: dict[str, Times] = {}
         self._graded: list[GradedSubmission] = []
         """Submissions that are to be recorded in the next step."""
@@ -230,7 +228,7 @@ class ServedUnit:
     def _new_files(self, work: Assignment) -> tuple[list[_NewFile], float]:
         """Return the files that have changed, and the seconds until one that is being written may be complete."""
         new: list[_NewFile] = []
-        again = _SEARCHED_SECONDS if self._finder.is_searching else _NEVER
+        again = _NEVER
         for submission in work.submissions:
             student = submission.student
             if submission.notebook is None or student in self._in_progress:
@@ -262,7 +260,7 @@ class ServedUnit:
         for file in sorted(new, key=lambda its: its.fingerprint.size):
             if self._admit(gradebook, writer, file):
                 self._in_progress[file.submission.student] = file.fingerprint
-                self._threads.put((work, file.submission))
+                self._threads.put(work, file.submission)
         self._times = gradebook.times()
         if everything:  # a due date, an extension, the penalty's settings or an exercise's points may be new
             for student in gradebook.late_or_penalised(self._times) | gradebook.counted_otherwise():

@@ -1,11 +1,10 @@
-"""Queue of notebooks to grade, the threads that grade them, and how often a student's files are graded.
+"""The threads in which `serve` grades notebooks, and how often a student's files are graded.
 
-Each student has at most one file of a unit in the queue. The threads use grading processes that stay warm. The number
-of a student's attempts within an hour is limited, and so is the number of files that get no grade.
+At most one file of each student and unit is graded at a time or waits for a process. The number of a student's attempts
+within an hour is limited, and so is the number of files that get no grade.
 """
 
 import contextlib
-import threading
 import time
 import traceback
 from collections import deque
@@ -25,7 +24,6 @@ from ..pool.grading_pool import GradingPool, GradingRefused, GradingStopped, Not
 from ..pool.requests import GradeNotebook, Ready
 from ..report import Report
 
-QueuedSubmission = tuple[Assignment, Submission]
 _ENDING = "This `autograder serve` is ending."
 HOUR = 3600.0
 TRIES = 2
@@ -47,57 +45,9 @@ class UnrecordedNotebook:
     """Returns whether anybody still waits for the report."""
 
 
-class WorkQueue:
-    """Thread-safe queue. Submissions go before unrecorded notebooks, which never occupy all processes."""
-
-    def __init__(self, processes: int) -> None:
-        self._changed = threading.Condition()
-        self._submissions: deque[QueuedSubmission] = deque()
-        self._unrecorded: deque[UnrecordedNotebook] = deque()
-        self._free_for_unrecorded = max(1, processes // 2)
-        self._is_closed = False
-
-    def put(self, item: QueuedSubmission | UnrecordedNotebook) -> None:
-        """Append an item to those of its kind; once the queue is closed, refuse an unrecorded notebook."""
-        with self._changed:
-            if not isinstance(item, UnrecordedNotebook):
-                self._submissions.append(item)
-            elif self._is_closed:
-                item.answer(_ENDING)
-            else:
-                self._unrecorded.append(item)
-            self._changed.notify_all()
-
-    def take(self) -> QueuedSubmission | UnrecordedNotebook | None:
-        """Wait for the next item and return it; None once the queue is closed. Call `done` after it."""
-        with self._changed:
-            while not self._is_closed:
-                if self._submissions:
-                    return self._submissions.popleft()
-                if self._unrecorded and self._free_for_unrecorded:
-                    self._free_for_unrecorded -= 1
-                    return self._unrecorded.popleft()
-                self._changed.wait()
-            return None
-
-    def done(self, item: QueuedSubmission | UnrecordedNotebook) -> None:
-        """Record that an item is done."""
-        with self._changed:
-            self._free_for_unrecorded += isinstance(item, UnrecordedNotebook)
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """End all waiting, and refuse the unrecorded notebooks."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-            while self._unrecorded:
-                self._unrecorded.popleft().answer(_ENDING)
-
-
 @dataclass(eq=False)
 class GradingThreads:
-    """Threads that grade what the queue holds, each in a grading process of its own.
+    """Threads in which a pool's processes grade submissions, and notebooks whose result is not recorded.
 
     So a submission that hangs does not delay any other.
     """
@@ -111,79 +61,69 @@ class GradingThreads:
     """Reports to the instructor, in another thread."""
 
     def __post_init__(self) -> None:
-        self._queue = WorkQueue(self._pool.size)
         self._results: deque[tuple[str, GradedSubmission] | BaseException] = deque()
-        self._threads = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(self._pool.size)]
 
     def start(self) -> Ready:
-        """Wait for the processes and begin to grade. Raises GradingRefused and GradingStopped."""
+        """Wait for the processes, and let each prepare to grade. Raises GradingRefused and GradingStopped."""
         ready = self._pool.ready()
-        for thread in self._threads:
-            thread.start()
+        for _ in range(self._pool.size):
+            self._pool.submit(self._prepare)
         return ready
 
-    def put(self, item: QueuedSubmission | UnrecordedNotebook) -> None:
-        """Append an item to the queue; may be called in any thread."""
-        self._queue.put(item)
+    def put(self, work: Assignment, submission: Submission) -> None:
+        """Grade a submission as soon as a process is free."""
+        self._pool.submit(self._grade, work, submission)
+
+    def put_unrecorded(self, notebook: UnrecordedNotebook) -> None:
+        """Grade a notebook as soon as a process is free; may be called in any thread."""
+        try:
+            future = self._pool.submit(self._answer, notebook)
+        except RuntimeError:  # the pool is closed
+            notebook.answer(_ENDING)
+        else:
+            future.add_done_callback(lambda its: notebook.answer(_ENDING) if its.cancelled() else None)
 
     def results(self) -> list[tuple[str, GradedSubmission]]:
-        """Return units and submissions graded since the last call. Raises what ended a thread."""
+        """Return units and submissions graded since the last call. Raises what ended a submission's grading."""
         results: list[tuple[str, GradedSubmission]] = []
         while self._results:
-            result = self._results[0]
+            result = self._results.popleft()
             if isinstance(result, BaseException):
-                if results:  # which are recorded first
-                    break
                 raise result
             results.append(result)
-            self._results.popleft()
         return results
 
-    def _work(self, number: int) -> None:
-        """Grade with one process until the queue is closed."""
-        for unit in self._units:  # reads and computes in advance what is needed once, so that no student waits
+    def _prepare(self, number: int) -> None:
+        """Read and compute in advance what a process needs once, so that no student waits."""
+        for unit in self._units:
             with contextlib.suppress(GradingStopped, GradingRefused, OSError):  # reported when it matters
                 self._pool.grade(GradeNotebook(unit, released(unit, self._root).read_bytes(), unit), number)
                 self._pool.running(number).learn(unit)
-        while self._pool.keep_running(number, self._remark) and (item := self._queue.take()) is not None:
-            if isinstance(item, UnrecordedNotebook):
-                self._answer(number, item)
-            else:
-                self._grade(number, *item)
-            self._queue.done(item)
 
     def _grade(self, number: int, work: Assignment, submission: Submission) -> None:
         unit = work.unit.name
-        try:
-            self._results.append((unit, grade_submission(self._pool, number, work.files, unit, submission, TRIES)))
-        except (GradingStopped, NotStarted):  # `_work` waits until a process starts
-            self._queue.put((work, submission))
-        except BaseException as error:
-            self._results.append(error)
+        while self._pool.keep_running(number, self._remark):
+            try:
+                self._results.append((unit, grade_submission(self._pool, number, work.files, unit, submission, TRIES)))
+            except (GradingStopped, NotStarted):
+                continue  # until a process starts, or the pool is closed
+            except BaseException as error:
+                self._results.append(error)
+            break
         self._on_result()
 
-    def _answer(self, number: int, item: UnrecordedNotebook) -> None:
+    def _answer(self, number: int, notebook: UnrecordedNotebook) -> None:
         try:
-            if item.is_wanted():
-                request = GradeNotebook(item.name, item.file.content, digest=item.file.digest, of_course=True)
-                item.answer(self._pool.grade(request, number, tries=TRIES))
+            if notebook.is_wanted():
+                request = GradeNotebook(
+                    notebook.name, notebook.file.content, digest=notebook.file.digest, of_course=True
+                )
+                notebook.answer(self._pool.grade(request, number, tries=TRIES))
         except (GradingStopped, GradingRefused) as reason:
-            item.answer(str(reason))
+            notebook.answer(str(reason))
         except Exception:  # a fault of ours costs this answer, and not the process
             traceback.print_exc()
-            item.answer("Our fault; what was printed says more.")
-
-    def __enter__(self) -> "GradingThreads":
-        """Start the processes."""
-        self._pool.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._queue.close()
-        self._pool.close()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
+            notebook.answer("Our fault; what was printed says more.")
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,9 @@ class Graded(Serving):
         self.pool = grading_pool.pool_for_class(root, root, "cpu", UNISOLATED, 1)
         self.threads = GradingThreads(self.pool, root, [], lambda: None, self.remarks.append)
 
-    def put(self, submission):
-        self.put_in.append(submission[1].student)
-        self.threads.put(submission)
+    def put(self, work, submission):
+        self.put_in.append(submission.student)
+        self.threads.put(work, submission)
 
     def work_off(self):
         while True:
@@ -75,12 +75,13 @@ class Graded(Serving):
         return [f"{one.name}: {one.reason}" for one in self.unit.refused]
 
     def __enter__(self):
-        self.threads.__enter__().start()
+        self.pool.start()
+        self.threads.start()
         return super().__enter__()
 
     def __exit__(self, *error):
         super().__exit__(*error)
-        self.threads.__exit__(*error)
+        self.pool.close()
 
 
 def test_a_submission_that_ends_its_grading_process_is_tried_twice_and_at_the_next_start(course, recorded):
