@@ -20,8 +20,7 @@ from nbgrader.api import Gradebook
 from sqlalchemy import text
 
 from autograder import catalogue
-from autograder.classroom.assignment import assignment
-from autograder.classroom.batch import GradedSubmission
+from autograder.classroom.assignment import GradedSubmission, assignment
 from autograder.classroom.grade import ClassResult, Preview, grade, preview
 from autograder.classroom.submissions import Submission, SubmissionFiles
 from autograder.course import settings

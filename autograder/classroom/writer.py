@@ -25,8 +25,7 @@ from ..gradebook.records import Attempt, provenance_of
 from ..gradebook.reweights import as_graded, reweighted
 from ..pool.requests import Device, in_utf8
 from ..report import REPORT_FILE, ExerciseReport, Report
-from .assignment import Assignment
-from .batch import GradedSubmission
+from .assignment import Assignment, GradedSubmission
 from .student_folders import Autograded, FeedbackPages, page_path
 from .submissions import UNREAD, Submission
 

@@ -36,7 +36,7 @@ from ..output_files import NotWritable
 from ..report import Report
 
 if TYPE_CHECKING:
-    from ..classroom.batch import BatchGrading
+    from ..classroom.assignment import BatchGrading
     from ..reports.exports import Visibility
 
 OUR_FAULT = 1
@@ -378,12 +378,11 @@ def batch_grading_at(scheduler: str | None, *, plain_tcp: bool) -> "Callable[...
     Raises GradingRefused.
     """
     if scheduler is None:
-        from ..classroom.batch import LocalGrading
+        from ..classroom.assignment import LocalGrading
 
         return LocalGrading
     try:
-        from ..cluster.cluster_run import ClusterRun
-        from ..cluster.connection import Address
+        from ..cluster.cluster_run import Address, ClusterRun
     except ModuleNotFoundError as missing:
         if str(missing.name).partition(".")[0] not in ("dask", "distributed"):
             raise

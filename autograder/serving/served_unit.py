@@ -13,8 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from ..classroom.assignment import Assignment, NotGraded, NothingToGrade, assignment
-from ..classroom.batch import GradedSubmission
+from ..classroom.assignment import Assignment, GradedSubmission, NotGraded, NothingToGrade, assignment
 from ..classroom.student_folders import Autograded, FeedbackPages
 from ..classroom.submissions import Submission
 from ..classroom.writer import Writer

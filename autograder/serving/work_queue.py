@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
-from ..classroom.assignment import Assignment
-from ..classroom.batch import GradedSubmission, grade_submission
+from ..classroom.assignment import Assignment, GradedSubmission, grade_submission
 from ..classroom.submissions import Submission
 from ..course import released
 from ..course.notebook_file import NotebookFile

@@ -18,8 +18,7 @@ from autograder import catalogue, course
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
 from autograder.cli.console import batch_grading_at
-from autograder.cluster.cluster_run import ClusterRun
-from autograder.cluster.connection import Address
+from autograder.cluster.cluster_run import Address, ClusterRun
 from autograder.cluster.worker import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
 from autograder.course import content, settings
 from autograder.gradebook.nbgrader_course import CourseProblem

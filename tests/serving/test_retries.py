@@ -13,8 +13,7 @@ import msgspec
 import pytest
 
 from autograder import catalogue
-from autograder.classroom.assignment import assignment
-from autograder.classroom.batch import LocalGrading
+from autograder.classroom.assignment import LocalGrading, assignment
 from autograder.cluster import worker as cluster_worker
 from autograder.cluster.worker import Done as DoneOnWorker
 from autograder.cluster.worker import Task, Terms
