@@ -3,6 +3,7 @@
 The result files of commands replace only regular files.
 """
 
+import errno
 import os
 import re
 import secrets
@@ -16,6 +17,8 @@ from typing import IO
 from . import UserError
 
 _MODE = 0o644
+DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+"""Errors of the disk, not of one student's folders."""
 _ESCAPED = re.compile(r"^[.-]|[^\w.@+-]")
 """Characters of a text that a file's name does not contain."""
 _MOST_BYTES = 200

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import nbformat
 from nbconvert.exporters import HTMLExporter
-from nbgrader import utils
 from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.preprocessors import LimitOutput
 from traitlets.config import Config
@@ -116,30 +115,11 @@ class FeedbackPages:
 
     def put(self, student: str, node: Any, shown: Shown) -> None:
         """Write the page of a graded notebook, after putting scores and comments into it. Raises OSError."""
-        for cell in node.cells:
-            about = cell.metadata.get("nbgrader", {})
-            if utils.is_solution(cell):
-                about["comment"] = shown.comments[about["grade_id"]]
-            if utils.is_grade(cell):
-                about["score"] = shown.scores[about["grade_id"]]
-                about["points"] = shown.points[about["grade_id"]]
-                about["waiting"] = about["grade_id"] in shown.waiting
-                about["blank"] = about["grade_id"] in shown.blank
+        about = shown.put_into(node)
         if shown.is_past_due:
             show_edits(node)
-        page = self._exporter.page(
-            node,
-            self._directory.format_path(self._directory.autograded_directory, student, self._unit),
-            notebook=self._unit,
-            assignment=self._unit,
-            student=student,
-            score=shown.score - shown.late_penalty,
-            max_score=shown.max_score,
-            late_penalty=shown.late_penalty,
-            is_time_unresolved=shown.is_time_unresolved,
-            deadline=shown.deadline,
-            reweighted=shown.reweighted,
-        )
+        folder = self._directory.format_path(self._directory.autograded_directory, student, self._unit)
+        page = self._exporter.page(node, folder, notebook=self._unit, assignment=self._unit, student=student, **about)
         path = page_path(self._directory, self._unit, student)
         output_files.fill_folder(path.parent, {path.name: page.encode()}, self._mode)
 

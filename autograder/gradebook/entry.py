@@ -81,6 +81,23 @@ class Shown(msgspec.Struct):
         """SHA-256 of the content."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
+    def put_into(self, notebook: Any) -> dict[str, Any]:
+        """Put scores and comments into the cells of a graded notebook; return the variables of the page's template."""
+        for cell in notebook.cells:
+            about = cell.metadata.get("nbgrader", {})
+            if utils.is_solution(cell):
+                about["comment"] = self.comments[about["grade_id"]]
+            if utils.is_grade(cell):
+                about["score"] = self.scores[about["grade_id"]]
+                about["points"] = self.points[about["grade_id"]]
+                about["waiting"] = about["grade_id"] in self.waiting
+                about["blank"] = about["grade_id"] in self.blank
+        return {
+            "score": self.score - self.late_penalty,
+            "max_score": self.max_score,
+            **{name: getattr(self, name) for name in ("late_penalty", "is_time_unresolved", "deadline", "reweighted")},
+        }
+
 
 @dataclass(eq=False)
 class Entry:
@@ -222,7 +239,7 @@ class Entry:
             self._notebook.late_submission_penalty or 0.0,
             [name for name, grade in self._grades.items() if grade.auto_score is None and grade.manual_score is None],
             self.unresolved is not None,
-            [name for name, grade in self._grades.items() if is_blank(name, grade)],
+            [name for name, grade in self._grades.items() if _is_blank(name, grade)],
             is_past_due(self._submission),
             self._deadline(),
             [rule.sentence(exercise) for exercise, rule in self._cells.rules.items()],
@@ -339,7 +356,7 @@ def _score(grade: Any) -> float:
     return 0.0 if score is None else score + (grade.extra_credit or 0.0)
 
 
-def is_blank(name: str, grade: Any) -> bool:
+def _is_blank(name: str, grade: Any) -> bool:
     """Return whether a grade is that of a blank written answer, to which nbgrader itself gave 0."""
     return not name.startswith(course.CHECK_PREFIX) and grade.auto_score is not None and grade.manual_score is None
 

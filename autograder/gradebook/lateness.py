@@ -10,14 +10,13 @@ lists submissions ignores these rows. The row of a submission takes over the ext
 import difflib
 import math
 from collections.abc import Callable, Collection, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from nbgrader.api import Assignment, Gradebook, Student, SubmittedAssignment
+from nbgrader.api import Assignment, Student, SubmittedAssignment
 from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy.orm import Session
 
@@ -26,7 +25,7 @@ from ..course import settings
 from ..course.notebook import list_names, printable
 from ..course.settings import FILE, LatePenalty, duration
 from . import nbgrader_course, records
-from .nbgrader_course import CourseProblem, course_directory, course_lock
+from .nbgrader_course import CourseProblem, course_directory, writing
 from .roster import Enrolled, class_list
 from .time_stamp import StampFormat, SubmissionTime, in_zone, time_in
 
@@ -277,16 +276,15 @@ class Extensions:
         """Read the due date and the extensions. Raises BadExtension without a due date, BadRoster and CourseProblem."""
         self._root = root
         self._unit = unit
-        self._directory = course_directory(root)
-        self._database = nbgrader_course.database_of_directory(self._directory)
+        directory = course_directory(root)
         people = class_list(root, roster, id_column)
         self._roster = people.roster
         self._students = {student.id: student for student in people.roster.students}
         self._known = people.enrolled | set(self._students)
-        zone = StampFormat.of_course(self._directory).zone
+        zone = StampFormat.of_course(directory).zone
         if zone is None:
             raise BadExtension("c.Exchange.timezone in nbgrader_config.py is not a time zone such as Europe/Berlin.")
-        with self._database.reading() as session:
+        with nbgrader_course.database_of_directory(directory).reading() as session:
             due = session.query(Assignment.duedate).filter_by(name=unit).scalar() if session else None
             self.given: Mapping[str, timedelta] = extensions_of_unit(session, unit) if session else {}
             """Extensions by student, sorted by id."""
@@ -326,14 +324,9 @@ class Extensions:
 
     def put(self, extensions: Mapping[str, timedelta | None]) -> None:
         """Record these extensions in one transaction; None removes a student's extension. Raises CourseProblem."""
-        with (
-            course_lock(self._root),
-            self._database.explained_errors(),
-            closing(Gradebook(self._database.address, self._directory.course_id)) as gradebook,
-        ):
+        with writing(self._root) as session:
             for student, extension in extensions.items():
-                _put_extension(gradebook.db, self._unit, self._students.get(student, Enrolled(student)), extension)
-            gradebook.db.commit()
+                _put_extension(session, self._unit, self._students.get(student, Enrolled(student)), extension)
 
 
 def _put_extension(session: Session, unit: str, student: Enrolled, extension: timedelta | None) -> None:

@@ -6,7 +6,6 @@ COURSE/imported/replaced/. The zip files do not contain the times of submission,
 accepts the feedback files.
 """
 
-import errno
 import filecmp
 import os
 import re
@@ -35,9 +34,6 @@ _REPLACED = "replaced"
 _MODE = 0o644
 _NOT_STUDENTS = {TIMESTAMP, "submission_secret.txt"}
 """Names of files that nbgrader writes next to a notebook and trusts; those from students are not imported."""
-_OF_ONE_STUDENT = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.ELOOP, errno.ENAMETOOLONG}
-"""Error numbers for problems with one student's folder; after any other error, the import ends."""
-_BAD_NAME = {errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ}
 _MOST_FILES = 1_000
 _KILOBYTE = 1000  # as nbgrader counts
 _MOST_BYTES = 20_000_000_000
@@ -134,7 +130,7 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
                 result.left_out[student] = str(reason)
                 continue
             except OSError as error:
-                if error.errno not in _OF_ONE_STUDENT and not (error.errno == errno.EACCES and path.parent.is_dir()):
+                if error.errno in output_files.DISK_ERRORS or not path.parent.parent.is_dir():
                     raise
                 result.left_out[student] = f"{path} cannot be replaced: {error.strerror}"
                 continue
@@ -231,9 +227,9 @@ def _write(file: ZipFile, one: _File, path: Path, most: int) -> int:
     except (FileExistsError, NotADirectoryError):
         raise NotTaken("a file and a folder have the same name") from None
     except OSError as error:
-        if error.errno not in _BAD_NAME:
+        if error.errno in output_files.DISK_ERRORS:
             raise
-        raise NotTaken("this file system does not allow its name") from None
+        raise NotTaken(f"it could not be written: {error.strerror}") from None
     except NotTaken:
         path.unlink()
         raise

@@ -23,7 +23,7 @@ from nbgrader import api
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import CsvExportPlugin, LateSubmissionPlugin
-from nbgrader.preprocessors import GetGrades, NbGraderPreprocessor
+from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
 from .. import output_files
@@ -31,11 +31,11 @@ from ..course import settings
 from ..course.notebook_file import read_in, unreadable
 from ..course.settings import DAY, FILE
 from ..course.submitted_files import OpenedFolder
-from ..gradebook import clean_notebook, lateness, records, reweights
+from ..gradebook import clean_notebook, lateness, records
 from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_back
-from ..gradebook.entry import is_blank, unmarked
+from ..gradebook.entry import find_cells, find_entry, unmarked
 from ..gradebook.grades import number, text
-from ..gradebook.lateness import Deadlines, is_past_due, late_days
+from ..gradebook.lateness import Deadlines, late_days
 from ..gradebook.nbgrader_course import CourseProblem, newest_version, put_commands_on_path
 from ..gradebook.reweights import of_class, reweighted
 from ..gradebook.time_stamp import StampFormat, SubmissionTime, stamp_at
@@ -229,30 +229,23 @@ class ClassLatePenalty(LateSubmissionPlugin):
         return self.rule.points(score, late)
 
 
-class ReadGrades(GetGrades):
-    """Adds blank and ungraded answers, which nbgrader gives 0, unclear times, deadlines and edits of repairs."""
+class ReadGrades(NbGraderPreprocessor):
+    """Replaces nbgrader's `GetGrades`: puts what the gradebook holds into a notebook, as `autograder grade` does."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        nb, resources = super().preprocess(nb, resources)
         about = resources["nbgrader"]
+        unit = about["assignment"]
         deadlines = Deadlines.of_course(CourseDirectory(config=self.config))
         with Gradebook(about["db_url"]) as gradebook:
-            entry = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
-            about["is_time_unresolved"] = entry.id in records.unresolved_stamps(gradebook.db)
-            days = deadlines.days_of(gradebook.db, about["assignment"], about["student"])
-            about["deadline"] = deadlines.of(entry.assignment, days.get(about["student"]))
-            rules = reweights.of_unit(gradebook.db, about["assignment"])
-            about["reweighted"] = [rule.sentence(exercise) for exercise, rule in rules.items()]
-            if is_past_due(entry.assignment):
-                show_edits(nb)
+            cells = find_cells(gradebook.db, unit)
+            entry = cells and find_entry(gradebook.db, unit, cells, about["student"], deadlines)
+            if not entry:
+                raise MissingEntry(f"No submission of {unit} by {about['student']}")
+            shown = entry.shown()
+        about |= shown.put_into(nb)
+        if shown.is_past_due:
+            show_edits(nb)
         return nb, resources
-
-    def _get_score(self, cell: Any, resources: Any) -> None:
-        super()._get_score(cell, resources)
-        about = cell.metadata.nbgrader
-        grade = self.gradebook.find_grade(about["grade_id"], self.notebook_id, self.assignment_id, self.student_id)
-        about["waiting"] = grade.auto_score is None and grade.manual_score is None
-        about["blank"] = is_blank(about["grade_id"], grade)
 
 
 class GradesCsv(CsvExportPlugin):
