@@ -18,7 +18,7 @@ from ..sandbox.confine.process import WorkerLimits
 from ..sandbox.isolation import ConfinedProcess, copy_packages, start
 from ..sandbox.limits import PageLimits
 from .formatter import MOST_HTML_BYTES, Answer, Broken, Kind, Outcome, Request, receive, send
-from .fragments import LONGEST_CELL, as_it_is, elements_of, is_short, with_reason
+from .rendering import LONGEST_CELL, as_it_is, elements_of, is_short, with_reason
 
 START_SECONDS = 60
 _REST_SECONDS = 300

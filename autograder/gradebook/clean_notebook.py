@@ -26,7 +26,7 @@ from ..course.cells import CARRIED, WrittenAnswer, edits, is_addition, is_traini
 from ..course.locked_cells import Edit
 from ..course.nodes import copied, new_cell, truncate_for_storage
 from ..course.notebook import CUT, RawCell, RawNotebook, UnreadableNotebook, cell_name, joined, parse
-from ..formatting.fragments import DOWNLOADED, LEFT_OUT, SHOWN
+from ..formatting.rendering import DOWNLOADED, LEFT_OUT, SHOWN
 
 PICTURES = "autograder_pictures"
 """Metadata key under which a cleaned notebook holds its files' contents, by name, until it is written."""

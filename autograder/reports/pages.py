@@ -28,7 +28,7 @@ from ..course.nodes import NOTE, new_cell, new_output, truncate_for_page
 from ..course.notebook import cell_name
 from ..course.settings import Settings, load
 from ..formatting.client import Formatter, PageFormatter
-from ..formatting.fragments import embedded
+from ..formatting.rendering import embedded
 from ..gradebook.clean_notebook import ADDED_TO
 from ..report import NOT_WRITTEN, REPORT_FILE, USES_WRONG, CellReport, ExerciseReport, Repair, Report, TestReport
 

@@ -13,8 +13,7 @@ from bs4 import BeautifulSoup
 
 from autograder.course import notebook
 from autograder.formatting.client import Formatter, PageFormatter
-from autograder.formatting.fragments import embedded
-from autograder.formatting.rendering import markdown2html
+from autograder.formatting.rendering import embedded, markdown2html
 from autograder.gradebook.clean_notebook import take_out
 from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY, forked_command
