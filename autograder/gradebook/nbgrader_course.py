@@ -33,6 +33,8 @@ from ..course.settings import folder
 SETTINGS = "nbgrader_config.py"
 GRADEBOOK = "gradebook.db"
 """Name of SQLite's file in the course's folder."""
+KILOBYTE = 1000
+"""Bytes in a kilobyte, as nbgrader counts them in its settings."""
 LONGEST_ID = 128
 """Maximum number of characters of a student's id in nbgrader's tables."""
 _POSTGRESQL = "postgresql"

@@ -5,7 +5,6 @@ Reports are stored with the points that the hidden tests gave, so each rule is a
 rule's result.
 """
 
-import difflib
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -220,6 +219,4 @@ class Reweighting(NamedTuple):
             raise BadReweight(
                 f"{exercise} is a written question: a person gives its points, and changes them in formgrader."
             )
-        near = difflib.get_close_matches(exercise, names)
-        hint = f" Did you mean {' or '.join(near)}?" if near else f" There are: {', '.join(names)}."
-        raise BadReweight(f"{self.unit.name} has no exercise `{printable(exercise)}`.{hint}")
+        raise BadReweight(f"{self.unit.name} has no exercise `{printable(exercise)}`. There are: {', '.join(names)}.")

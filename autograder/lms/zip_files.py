@@ -24,6 +24,7 @@ from .. import UserError, output_files
 from ..course.notebook import printable
 from ..course.submitted_files import BadZip, NotTaken, ZipFile, new_folder, path_within
 from ..gradebook.grades import UnitGrades
+from ..gradebook.nbgrader_course import KILOBYTE
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
 from ..output_files import opened
@@ -35,7 +36,6 @@ _MODE = 0o644
 _NOT_STUDENTS = {TIMESTAMP, "submission_secret.txt"}
 """Names of files that nbgrader writes next to a notebook and trusts; those from students are not imported."""
 _MOST_FILES = 1_000
-_KILOBYTE = 1000  # as nbgrader counts
 _MOST_BYTES = 20_000_000_000
 """Most bytes of all submissions in one zip file together."""
 
@@ -204,13 +204,13 @@ def _unpack(file: ZipFile, files: list[_File], new: Path, directory: Any, left: 
     left: bytes that all students together may still use. Raises NotTaken if there are too many files, or if none can be
     unpacked.
     """
-    left = min(directory.max_dir_size * _KILOBYTE, left)
+    left = min(directory.max_dir_size * KILOBYTE, left)
     if len(files) > _MOST_FILES:
         raise NotTaken(f"there are more than {_MOST_FILES} files")
     size = 0
     for one in files:
         try:
-            size += _write(file, one, new / one.path, min(directory.max_file_size * _KILOBYTE, left - size))
+            size += _write(file, one, new / one.path, min(directory.max_file_size * KILOBYTE, left - size))
         except NotTaken as reason:
             result.left_out[one.name] = str(reason)
     if not any(new.iterdir()):

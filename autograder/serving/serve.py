@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..course import UnknownUnit, UnusableUnit
 from ..course.settings import BadSettings, load
-from ..gradebook.nbgrader_course import AlreadyLocked, CourseProblem, course_directory, course_lock
+from ..gradebook.nbgrader_course import KILOBYTE, AlreadyLocked, CourseProblem, course_directory, course_lock
 from ..gradebook.roster import BadRoster, class_list, may_be_graded
 from ..pool.grading_pool import pool_for_class
 from ..pool.requests import Ready
@@ -24,7 +24,6 @@ from .served_unit import KitChanged, Served, ServedUnit, ServeOptions
 from .work_queue import GradingThreads
 
 LOCK = ".serving.lock"
-_KILOBYTE = 1000  # as nbgrader counts
 _EVERYTHING_SECONDS = 60.0
 """Seconds between polls of what other programs may have changed, such as due dates."""
 _LOCKED_SECONDS = 1.0
@@ -85,7 +84,7 @@ def serve(
                 frozenset(units),
                 may_be_graded(directory),
                 lambda student: is_listed(options, student),
-                int(directory.max_file_size) * _KILOBYTE,
+                int(directory.max_file_size) * KILOBYTE,
                 folder,
                 arrivals.put,
                 threads.put_unrecorded,
