@@ -11,13 +11,11 @@ import errno
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import msgspec
@@ -112,11 +110,10 @@ def results() -> Iterator[None]:
 
 @contextlib.contextmanager
 def command_errors() -> Iterator[None]:
-    """Context around a command: print a message for a UserError or a signal, which raises KeyboardInterrupt once."""
+    """Context around a command: print a message for a UserError, or for a signal, which raises KeyboardInterrupt."""
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
-    sys.unraisablehook = _send_again
+            signal.signal(number, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
@@ -132,26 +129,6 @@ def flush() -> None:
             stream.flush()
         except (OSError, ValueError):
             _discard(stream.fileno())
-
-
-_interrupted: list[int] = []
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt for the first signal only: a later one must not interrupt the end of the command."""
-    if not _interrupted:
-        _interrupted.append(number)
-        raise KeyboardInterrupt
-
-
-def _send_again(dropped: "sys.UnraisableHookArgs") -> None:
-    """Send a signal again that arrived in a destructor: Python drops the exception that its handler raised there."""
-    if _interrupted and dropped.exc_type is KeyboardInterrupt:
-        again = threading.Timer(0.05, os.kill, (os.getpid(), _interrupted.pop()))  # when the destructor has ended
-        again.daemon = True
-        again.start()
-    else:
-        sys.__unraisablehook__(dropped)
 
 
 def _discard(descriptor: int) -> None:

@@ -144,26 +144,6 @@ _NOISE = 9
 """Decimal places up to which sums of binary fractions are exact."""
 
 
-class BadTable(UserError):
-    """Raised if a file is no table; `str()` says why."""
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file by column, with column names in lower case and without spaces around the values.
-
-    Values may be separated by commas, semicolons or tabs. Raises BadTable.
-    """
-    try:
-        written = path.read_text(encoding="utf-8-sig")
-        separator = max(",;\t", key=written.partition("\n")[0].count)
-        table = csv.DictReader(io.StringIO(written, newline=""), delimiter=separator, restval="", strict=True)
-        return [{str(name).strip().lower(): str(value).strip() for name, value in row.items()} for row in table]
-    except OSError as error:
-        raise BadTable(f"The table {path} cannot be read: {error.strerror}.") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise BadTable(f"The table {path} is not a CSV file in UTF-8: {error}.") from None
-
-
 def text(value: object) -> str:
     """Return a value as text for a spreadsheet, with an apostrophe before what could begin a formula.
 

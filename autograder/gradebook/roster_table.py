@@ -25,7 +25,11 @@ _WORKSHEET = {"maximum grade", "grade can be changed", "last modified (submissio
 """Columns that only Moodle's grading worksheet has."""
 
 
-class BadRoster(UserError):
+class BadTable(UserError):
+    """A file is no table that can be used; `str()` says why and what to do."""
+
+
+class BadRoster(BadTable):
     """The roster cannot be used; `str()` says why and what to do."""
 
 
@@ -54,17 +58,24 @@ class RosterTable:
     separator: str
 
 
-def read(path: Path, names: Collection[str], own_words: Mapping[str, str]) -> RosterTable:
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table by column, with column names in lower case. Raises BadTable."""
+    lines = read(path, (), {}, "table").lines
+    return [{name.lower(): value for name, value in line.values.items()} for line in lines]
+
+
+def read(path: Path, names: Collection[str], own_words: Mapping[str, str], what: str = "roster") -> RosterTable:
     """Read the table at a path, with commas, semicolons or tabs between its values.
 
     names: English names of columns that such tables have. own_words: further header words, each with the English one.
-    The separator is the one with which the header has the most of these names and words. Raises BadRoster.
+    The separator is the one with which the header has the most of these names and words. what: the kind of table, for
+    the messages. Raises BadRoster.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise BadRoster(f"The roster {path} cannot be read: {error.strerror}.") from None
-    text, encoding = _decoded(path, content)
+        raise BadRoster(f"The {what} {path} cannot be read: {error.strerror}.") from None
+    text, encoding = _decoded(f"The {what} {path}", content)
     known = {*names, *_ENGLISH, *map(_plain, own_words)}
     try:
         headers = {separator: next(_rows(text, separator), (0, []))[1] for separator in _SEPARATORS}
@@ -72,11 +83,11 @@ def read(path: Path, names: Collection[str], own_words: Mapping[str, str]) -> Ro
         header = tuple(headers[separator])
         lines = tuple(_line(number, values, header) for number, values in _rows(text, separator))[1:]
     except csv.Error as error:
-        raise BadRoster(f"The roster {path} is not a CSV file: {error}.") from None
+        raise BadRoster(f"The {what} {path} is not a CSV file: {error}.") from None
     return RosterTable(header, in_english(header, own_words, names), lines, encoding, separator)
 
 
-def _decoded(path: Path, content: bytes) -> tuple[str, str]:
+def _decoded(file: str, content: bytes) -> tuple[str, str]:
     """Return the file's text and encoding. Reject all other encodings, because a guess would spoil names."""
     mark = next((mark for mark in _MARKS if content.startswith(mark)), b"")
     encoding = _MARKS.get(mark, "utf-8")
@@ -85,9 +96,9 @@ def _decoded(path: Path, content: bytes) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         looks = "not in UTF-8, perhaps in Latin-1" if not mark else f"damaged: it begins as {encoding.upper()} does"
-        raise BadRoster(f"The roster {path} is {looks} (line {line}). {_SAVE_AS}") from None
+        raise BadRoster(f"{file} is {looks} (line {line}). {_SAVE_AS}") from None
     if "\0" in text:
-        raise BadRoster(f"The roster {path} is not a text file, or is in UTF-16 without a byte order mark. {_SAVE_AS}")
+        raise BadRoster(f"{file} is not a text file, or is in UTF-16 without a byte order mark. {_SAVE_AS}")
     return text, encoding.upper()
 
 

@@ -470,7 +470,7 @@ NO_COMMAND = "Give students and a date, `autograder extend"
         ([UNIT, "--csv", "twice.csv"], "has s0 more than once"),
         ([UNIT, "--csv", "columns.csv"], "needs a header with a column student and a column until or by"),
         ([UNIT, "--csv", "empty.csv"], "needs a header with a column student and a column until or by"),
-        ([UNIT, "--csv", "binary.csv"], "is not a CSV file in UTF-8"),
+        ([UNIT, "--csv", "binary.csv"], "binary.csv is damaged: it begins as UTF-16-LE does"),
         ([UNIT, "--csv", "missing.csv"], "cannot be read: No such file"),
     ],
 )
