@@ -17,7 +17,6 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import dask
@@ -38,11 +37,7 @@ from ..report import Report, joined, ungraded_report
 from .worker import Able, BadAnswer, CannotGrade, Expected, Task, Terms, examine, grade
 
 _ADDRESS = re.compile(r"(?P<protocol>[a-z]+)://(?P<host>[\w.%-]+|\[[\w:.%]+\]):\d{1,5}")
-_TLS_FILES = {
-    "tls_ca_file": "DASK_DISTRIBUTED__COMM__TLS__CA_FILE",
-    "tls_client_cert": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT",
-    "tls_client_key": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY",
-}
+_TLS_FILES = [f"DASK_DISTRIBUTED__COMM__TLS__{name}" for name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY")]
 """Environment variables that tell Dask the files; its configuration has them as `distributed.comm.tls`."""
 POLL_SECONDS = 0.5
 _CONNECTING_SECONDS = 15
@@ -97,18 +92,13 @@ def _is_local(host: str) -> bool:
 def _tls() -> Security:
     """Return a client's TLS settings in Dask's own configuration, tried; raises GradingRefused."""
     security = Security(require_encryption=True)
-    for name, variable in _TLS_FILES.items():
-        file = getattr(security, name)
-        is_optional = name == "tls_client_key"  # which may be in the certificate's file
-        if not (file or is_optional) or (file and "\n" not in file and not Path(file).is_file()):
-            names = f"{file}, which does not exist" if file else "none"
-            raise GradingRefused(f"TLS needs three files, and {variable} names {names}: see docs/cluster.md.")
     try:
-        security.get_connection_args("client")
+        is_set = security.get_connection_args("client")["ssl_context"] is not None
+        problem = "" if is_set else "they are not set"
     except (OSError, ValueError) as error:  # OSError: includes the errors of ssl
-        raise GradingRefused(
-            f"The files for TLS cannot be used ({error}): see {', '.join(_TLS_FILES.values())}."
-        ) from None
+        problem = str(error)
+    if problem:
+        raise GradingRefused(f"TLS needs the files in {', '.join(_TLS_FILES)}: {problem}. See docs/cluster.md.")
     return security
 
 

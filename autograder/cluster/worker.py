@@ -1,8 +1,7 @@
 """The tasks that the coordinator sends to a Dask worker, the worker's execution of them, and valid answers.
 
 Dask calls `examine` and `grade` by their names, with bytes and for bytes: it would pickle anything else. Students' code
-never runs in the worker's own process. The worker keeps a grading process for the next task of the run, and ends it
-when none has come for a while.
+never runs in the worker's own process. The worker keeps a grading process for the next task, until it ends itself.
 
 The coordinator cannot grade again, so it needs honest workers. But it records only reports on the submissions that it
 sent, with the unit's exercises, made on its own terms (`Expected`).
@@ -27,7 +26,6 @@ from ..pool.grading_pool import GradingPool, GradingProcess, GradingRefused, Gra
 from ..pool.requests import GradeNotebook
 from ..report import Conditions, Report
 
-IDLE_SECONDS = 300
 MOST_BYTES = 64 << 20
 """Most bytes of a task and of an answer. The largest notebook takes 38 MB in base64, the longest report about 25 MB."""
 ANSWER_BYTES = 8 << 20
@@ -221,26 +219,15 @@ class _CachedPool:
         """Held during a task, because several runs may have tasks here."""
         self._terms: Terms | None = None
         self._pool: GradingPool | None = None
-        self._timer = threading.Timer(0, self._end_idle)
 
     @contextlib.contextmanager
     def process(self, terms: Terms) -> Iterator[GradingPool]:
-        """Lend the process for these terms, and end it once nobody has used it for a while."""
+        """Lend the process for these terms."""
         with self._lock:
-            self._timer.cancel()
             if self._pool is None or self._terms != terms:
                 self.close()
                 self._terms, self._pool = terms, GradingPool(lambda _: _new_process(terms))
-            try:
-                yield self._pool
-            finally:
-                self._timer = threading.Timer(IDLE_SECONDS, self._end_idle)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def _end_idle(self) -> None:
-        with self._lock:
-            self.close()
+            yield self._pool
 
     def close(self) -> None:
         """End the process, if there is one."""

@@ -12,11 +12,10 @@ import os
 import re
 import stat
 import time
-from bisect import bisect_right, insort
+from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from typing import Any
 from nbgrader.exchange import ExchangeError
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..gradebook.lateness import due_dates
 from ..gradebook.nbgrader_course import course_directory
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import TIMESTAMP, StampFormat, time_near
@@ -51,11 +49,10 @@ class Sender:
     settled: tuple[datetime, str] = (datetime.min, "")
     """The newest folder that is collected, or cannot be. Older ones no longer matter."""
 
-    def newest(self, due: datetime | None) -> Sequence[tuple[datetime, str]]:
-        """Return the newest few that may be collected, newest first; if any came by the due date, only of those."""
-        last = bisect_right(self.folders, due, key=lambda its: its[0]) if due else 0
-        few = self.folders[max(0, (last or len(self.folders)) - NEWEST) : last or None]
-        return [its for its in reversed(few) if its > self.settled]
+    @property
+    def newest(self) -> Sequence[tuple[datetime, str]]:
+        """Return the newest few that may be collected, newest first."""
+        return [its for its in reversed(self.folders[-NEWEST:]) if its > self.settled]
 
     @property
     def is_settled(self) -> bool:
@@ -108,13 +105,10 @@ class Inbound:
         """Return the senders with something to collect, in turns."""
         return [sender for sender in self._senders.values() if not sender.is_settled]
 
-    def next(self, folder: Path, sender: Sender, due: datetime | None) -> tuple[str, float]:
-        """Return the newest of a sender's folders that is finished, or "", and the seconds until the next poll.
-
-        due: due date, if later submissions do not count.
-        """
+    def next(self, folder: Path, sender: Sender) -> tuple[str, float]:
+        """Return the newest of a sender's folders that is finished, or "", and the seconds until the next poll."""
         again = float("inf")
-        for _, name in sender.newest(due):
+        for _, name in sender.newest:
             state = _state(folder / name)
             if state == "whole":
                 return name, again
@@ -251,7 +245,6 @@ class Exchange:
             return chosen, again
         settings = CollectSubmissions(coursedir=directory, config=directory.config)
         is_student = may_be_graded(directory)
-        of_unit = cache(lambda unit: due_dates(directory, unit) if settings.before_duedate else lambda student: None)
         for sender in senders:
             owner = owner_name(sender.account)
             if sum(map(len, chosen.values())) == AT_ONCE:
@@ -261,7 +254,7 @@ class Exchange:
             elif settings.check_owner and owner != sender.student:
                 self._inbound.refuse(sender, not_its_owners(sender.student, owner))
             elif not is_busy(sender.unit, sender.student):
-                name, seconds = self._inbound.next(folder, sender, of_unit(sender.unit)(sender.student))
+                name, seconds = self._inbound.next(folder, sender)
                 again = min(again, seconds)
                 if name:
                     chosen.setdefault(sender.unit, {})[name] = sender

@@ -363,7 +363,7 @@ def test_any_changed_answer_is_taken_or_refused(honest, expected, inserted, plac
         ("inproc://10.1.2.3/1/1", "is not the address of a scheduler"),
         ("ws://127.0.0.1:8786", "is not the address of a scheduler"),
         ("tls://127.0.0.1", "is not the address of a scheduler"),
-        ("127.0.0.1:8786", "DASK_DISTRIBUTED__COMM__TLS__CA_FILE names none"),
+        ("127.0.0.1:8786", "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY: they are not set"),
     ],
 )
 def test_addresses_that_are_refused(address, why):

@@ -2,17 +2,15 @@
 
 import os
 import time
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from autograder.gradebook.lateness import Extensions
 from autograder.serving import exchange
 from autograder.serving.exchange import Exchange
 from autograder.serving.released_pages import SHOWN
-from tests.recorded_class import UNIT, opened_gradebook, set_due
-from tests.served_unit import FIRST, SECOND, THIRD, submit
+from tests.recorded_class import UNIT
+from tests.served_unit import FIRST, SECOND, submit
 
 NOBODY = 65534
 
@@ -165,20 +163,6 @@ def test_a_name_without_a_time_is_reported_and_the_newest_with_one_is_collected(
     assert sorted(remark.partition(" (")[2] for remark in collecting.remarks) == [
         "it is not a folder).", *["its name contains no valid time)."] * 3,
     ]  # fmt: skip
-
-
-def test_with_before_duedate_a_late_folder_counts_only_without_an_earlier_one(collecting):
-    settings = collecting.root / "nbgrader_config.py"
-    settings.write_text(f"{settings.read_text()}\nc.ExchangeCollect.before_duedate = True\n")
-    set_due(collecting.root, datetime(2026, 1, 2, 12))
-    with opened_gradebook(collecting.root) as gradebook:
-        gradebook.update_or_create_student("cy")
-    Extensions(collecting.root, UNIT).put({"cy": timedelta(days=1)})
-    for student, moments in {"ada": (FIRST, SECOND), "bo": (SECOND, THIRD), "cy": (FIRST, SECOND)}.items():
-        for moment in moments:
-            submit(collecting.root, student, b"{}", moment)
-    collecting.round()
-    assert collecting.collected() == {"ada": FIRST, "bo": THIRD, "cy": SECOND}
 
 
 def test_while_a_students_submission_is_graded_the_next_one_waits(collecting):

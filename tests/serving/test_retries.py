@@ -24,7 +24,7 @@ from autograder.pool.requests import GradeNotebook
 from autograder.sandbox.client import children
 from autograder.serving import served_unit, work_queue
 from autograder.serving.work_queue import HOUR, GradingThreads
-from tests.processes import kill, started_by, wait_until
+from tests.processes import kill, started_by
 from tests.recorded_class import UNIT, notebook, put_submission
 from tests.served_unit import FIRST, SECOND, Serving, attempts, released, submit
 
@@ -223,18 +223,6 @@ def test_on_a_cluster_the_end_of_a_process_costs_only_its_submission(dask_worker
     monkeypatch.setattr(cluster_worker, "GradingProcess", starts_once)
     done = msgspec.json.decode(cluster_worker.grade(task), type=DoneOnWorker)
     assert [report.submission for report in done.reports] == ["digest 0"]  # it is not sent again
-
-
-def test_on_a_cluster_an_idle_process_ends_and_another_starts(dask_worker, monkeypatch):
-    monkeypatch.setattr(cluster_worker, "IDLE_SECONDS", 0.2)
-    terms = Terms(UNIT, content.unit_digest(UNIT), "cpu", UNISOLATED)
-    submission = GradeNotebook("0", notebook(), UNIT)
-    with cluster_worker.cached_pool.process(terms) as pool:
-        first = pool.running(0)
-        assert pool.grade(submission).status == "graded"
-    wait_until(lambda: not first.is_running)
-    with cluster_worker.cached_pool.process(terms) as pool:
-        assert pool.grade(submission).status == "graded"
 
 
 def test_a_sandbox_lost_at_each_try_costs_only_its_submission():
