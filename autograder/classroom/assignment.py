@@ -28,7 +28,7 @@ from ..gradebook.time_stamp import StampFormat
 from ..pool.grading_pool import GradingPool, pool_for_class
 from ..pool.requests import Device, GradeNotebook, Ready
 from ..report import Report, joined
-from .submissions import UNREAD, Newest, Submission, SubmissionFiles
+from .submissions import UNREAD, Submission, SubmissionFiles
 
 _TOO_LONG = (
     f"the id is too long: the gradebook's database allows at most {nbgrader_course.LONGEST_ID} characters. Give the "
@@ -84,12 +84,11 @@ def assignment(
     submitted: Path | None,
     roster_file: Path | None,
     id_column: str | None = None,
-    newest: Newest | None = None,
     section: str | None = None,
 ) -> Assignment:
     """Return the class and its submissions: everyone in the class list, and everyone who submitted.
 
-    newest: see `SubmissionFiles`. section: leave out all students who are not in this section of the roster.
+    section: leave out all students who are not in this section of the roster.
 
     Raises UnknownUnit, UnusableUnit, NothingToGrade, BadRoster and CourseProblem.
     """
@@ -108,7 +107,7 @@ def assignment(
     directory = course_directory(root)
     submitted = (submitted or root / directory.submitted_directory).resolve()
     try:
-        files = SubmissionFiles(submitted, unit_name, root, newest)
+        files = SubmissionFiles(submitted, unit_name, root)
         folders = files.students()
     except OSError as error:
         raise NothingToGrade(f"The folder of submissions {submitted} cannot be read: {error.strerror}.") from None

@@ -5,7 +5,7 @@ The folder of submissions is opened once, and everything in it is opened from th
 
 import errno
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,10 +37,8 @@ _MOST_SEARCHED = 20
 """Number of notebooks under other names that are searched for the unit, newest first."""
 _MOST_BYTES_SEARCHED = 32 << 20
 """Limit in bytes for all searched notebooks together, except the newest, which may be as large as any notebook."""
-
-
-Newest = Callable[[str, OpenedFolder, list[str]], str | None]
-"""Returns the newest of a student's notebooks that belongs to the unit."""
+_searched: dict[tuple[object, ...], str | None] = {}
+"""Results of searches for the unit, by what identifies the files."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +73,8 @@ class Read:
 class SubmissionFiles:
     """Everyone's folder `submitted`/<student>/<unit>/, as it is at the moment of each call."""
 
-    def __init__(
-        self, submitted: Path, unit: str, class_folder: Path | None = None, newest: Newest | None = None
-    ) -> None:
-        """Open the folder, if it exists. Raises OSError if it cannot be read.
-
-        newest: finds notebooks under other names than the unit's; by default they are searched at once.
-        """
-        self._newest = newest or (lambda _, folder, notebooks: newest_of_unit(folder, notebooks, unit, class_folder))
+    def __init__(self, submitted: Path, unit: str, class_folder: Path | None = None) -> None:
+        """Open the folder, if it exists. Raises OSError if it cannot be read."""
         self._unit = unit
         self._expected = f"{unit}.ipynb"
         self._released_zip = zip_file(load().check)
@@ -149,7 +141,7 @@ class SubmissionFiles:
         candidates = [path for path in possible(folder, self._unit) if path != self._released_zip]
         if self._expected in submitted and candidates in ([], [self._expected]):
             return Submission(student, self._expected)
-        best = self._newest(student, folder, candidates) if candidates else None
+        best = newest_of_unit(folder, candidates, self._unit, self._class_folder) if candidates else None
         if best and best != self._expected:
             note = f"{_named([best])} was graded; the notebook should be called `{self._expected}`."
             return Submission(student, best, f"{note} {_others(best, candidates)}".strip())
@@ -206,7 +198,7 @@ class SubmissionFiles:
         return self._folder is not None and self._folder.leads_to_folder(path)
 
 
-def newest_first(folder: OpenedFolder, notebooks: list[str]) -> list[tuple[str, os.stat_result]]:
+def _newest_first(folder: OpenedFolder, notebooks: list[str]) -> list[tuple[str, os.stat_result]]:
     """Return the notebooks that are searched for a unit, with their status, newest first."""
     files = [(name, its) for name in notebooks if (its := status(folder, name))]
     return sorted(files, key=lambda file: (file[1].st_mtime, file[0]), reverse=True)[:_MOST_SEARCHED]
@@ -216,9 +208,20 @@ def newest_of_unit(folder: OpenedFolder, notebooks: list[str], unit: str, class_
     """Return the path of the submission among files that may be notebooks or zip files; None if none is of the unit.
 
     It is the notebook with the unit's own name, if the student has worked on it, else the newest one on which the
-    student has worked, else the newest. The search takes a few seconds at most.
+    student has worked, else the newest. The search takes a few seconds at most. The same files are searched only once,
+    because `serve` polls a class again and again.
     """
-    files = newest_first(folder, notebooks)
+    files = _newest_first(folder, notebooks)
+    identities = ((name, its.st_ino, its.st_size, its.st_mtime_ns, its.st_ctime_ns) for name, its in files)
+    seen = unit, class_folder, *identities
+    if seen not in _searched:
+        _searched[seen] = _search(folder, files, unit, class_folder)
+    return _searched[seen]
+
+
+def _search(
+    folder: OpenedFolder, files: list[tuple[str, os.stat_result]], unit: str, class_folder: Path | None
+) -> str | None:
     left = _MOST_BYTES_SEARCHED + sum(its.st_size for _, its in files[:1])
     allowance = Allowance()
     untouched = None

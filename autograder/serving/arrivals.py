@@ -1,7 +1,6 @@
 """Arrival of submissions: `serve` notices changed files, or puts notebooks of HTTP requests into the course's folder.
 
 - `FolderWatch` wakes the serving thread when files change. `FileFingerprint` recognises a changed submission.
-- `NotebookFinder` finds a student's notebook under another name.
 - `Arrivals` passes notebooks from the threads of requests to the serving thread, which is the only one that touches the
   course's folder. Their senders get the outcome.
 """
@@ -23,7 +22,6 @@ from msgspec.structs import replace
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
-from ..classroom.submissions import newest_first, newest_of_unit
 from ..course.notebook_file import digest_in
 from ..course.submitted_files import OpenedFolder, new_folder, replace_folder, restore_folder, sibling
 from ..gradebook.time_stamp import TIMESTAMP, stamp_at, time_in
@@ -81,26 +79,6 @@ class FileFingerprint(NamedTuple):
         changed = self.notebook.mtime_ns if self.notebook else 0
         stamped = self.stamp.mtime_ns if self.stamp else 0
         return stamped < changed and 0 <= time.time_ns() - changed < STILL_SECONDS * 1e9
-
-
-class NotebookFinder:
-    """Finds which of a student's notebooks under other names belongs to the unit, and reads each only once."""
-
-    def __init__(self, unit: str, class_folder: Path) -> None:
-        self._unit = unit
-        self._class_folder = class_folder
-        self._searches: dict[str, tuple[list[tuple[object, ...]], str | None]] = {}
-        """Last search by student: the fingerprint of the files, and its result."""
-
-    def newest(self, student: str, folder: OpenedFolder, notebooks: list[str]) -> str | None:
-        """Return the newest of a student's notebooks that belongs to the unit."""
-        seen: list[tuple[object, ...]] = [
-            (name, its.st_ino, its.st_size, its.st_mtime_ns, its.st_ctime_ns)
-            for name, its in newest_first(folder, notebooks)
-        ]
-        if self._searches.get(student, ([], None))[0] != seen:
-            self._searches[student] = seen, newest_of_unit(folder, notebooks, self._unit, self._class_folder)
-        return self._searches[student][1]
 
 
 class FolderWatch(FileSystemEventHandler):

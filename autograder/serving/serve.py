@@ -122,25 +122,21 @@ class _Loop:
 
     def run(self) -> None:
         """Make one round after another, until something is raised."""
-        look = everything = True
-        is_troubled = False
-        looked_at = all_looked_at = 0.0
+        look_at = everything_at = 0.0
+        reasons: set[str] = set()
         while True:
-            look = self._watch_again() or look
             now = time.monotonic()
-            all_looked_at = now if everything else all_looked_at
-            looked_at = now if look else looked_at
-            again, has_trouble = self._round(look=look, everything=everything)
-            is_troubled = has_trouble or (is_troubled and not everything)
-            if is_troubled:
-                again = min(again, _TROUBLED_SECONDS)
-            if not look:
-                again = min(again, _LOOK_AGAIN_SECONDS)
-            reasons = self.watch.sleep(time.monotonic() + max(again, 0.0))
-            now = time.monotonic()
-            everything = now - all_looked_at >= (_LOCKED_SECONDS if is_troubled else _EVERYTHING_SECONDS)
+            everything = now >= everything_at
             # A student whose file was being graded may have submitted another one meanwhile.
-            look = everything or "files" in reasons or now - looked_at >= _LOOK_AGAIN_SECONDS
+            look = self._watch_again() or everything or "files" in reasons or now >= look_at
+            again, has_trouble = self._round(look=look, everything=everything)
+            if look:
+                look_at = now + _LOOK_AGAIN_SECONDS
+            else:
+                again = min(again, _LOOK_AGAIN_SECONDS)
+            if everything or has_trouble:
+                everything_at = now + (again if has_trouble else _EVERYTHING_SECONDS)
+            reasons = self.watch.sleep(time.monotonic() + max(again, 0.0))
 
     def _watch_again(self) -> bool:
         """Watch the folders that are there now; return whether one of them is new."""

@@ -26,7 +26,7 @@ from ..gradebook.nbgrader_course import course_directory, course_lock, explained
 from ..gradebook.time_stamp import StampFormat
 from ..pool.requests import Device
 from ..report import NOT_WRITTEN, Report, SubmissionStatus, joined
-from .arrivals import STILL_SECONDS, FileFingerprint, NotebookFinder, ReceivedSubmission
+from .arrivals import STILL_SECONDS, FileFingerprint, ReceivedSubmission
 from .exchange import Exchange
 from .released_pages import ReleasedPages, Show
 from .work_queue import TRIES, GradingThreads, Wait, wait
@@ -115,7 +115,6 @@ class ServedUnit:
         """Times at which a file got no grade, by student."""
         self._given_up: dict[str, NotGraded] = {}
         """Files that got no grade, by student."""
-        self._finder = NotebookFinder(self.name, root)
         self._times: dict[str, Times] = {}
         self._graded: list[GradedSubmission] = []
         """Submissions that are to be recorded in the next step."""
@@ -181,9 +180,7 @@ class ServedUnit:
         options = self._options
         if look or self._work is None:
             try:
-                self._work = assignment(
-                    self.name, options.root, None, options.roster, options.id_column, self._finder.newest
-                )
+                self._work = assignment(self.name, options.root, None, options.roster, options.id_column)
             except NothingToGrade:  # nobody is in the class yet
                 return again
             new, again = self._new_files(self._work)

@@ -10,7 +10,6 @@ from autograder.classroom.submissions import SubmissionFiles
 from autograder.gradebook.class_gradebook import Times
 from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
 from autograder.report import TestReport as Verdict
-from autograder.serving.arrivals import NotebookFinder
 from autograder.serving.released_pages import limited
 from tests.recorded_class import UNIT
 from tests.typed import solved
@@ -24,7 +23,7 @@ def test_notebooks_under_other_names_are_read_once(tmp_path, monkeypatch):
         (folder / f"{name}.ipynb").write_bytes(content)
     read, read_in = [], submissions.read_in
     monkeypatch.setattr(submissions, "read_in", lambda folder, name: read.append(name) or read_in(folder, name))
-    files = SubmissionFiles(tmp_path, UNIT, None, NotebookFinder(UNIT, tmp_path).newest)
+    files = SubmissionFiles(tmp_path, UNIT)
     assert [files.submission("ada").notebook for _ in range(2)] == ["mine.ipynb"] * 2
     assert sorted(read) == ["mine.ipynb", "other.ipynb"]
     (folder / "mine.ipynb").write_bytes(b"{}")
