@@ -79,7 +79,7 @@ def _without_texts(source: str) -> list[tuple[int, str]]:
     lines: list[str | None] = list(source.split("\n"))
     spans: list[tuple[tuple[int, int], tuple[int, int], str]] = []
     begun: list[tuple[int, int]] = []
-    """Where the f-strings around a token begin."""
+    """Beginnings of the f-strings around a token."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         kind = tokenize.tok_name[token.type]
         if kind.endswith("STRING_START"):
