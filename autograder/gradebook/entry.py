@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session
 from .. import course
 from ..report import Report
 from . import records, reweights
-from .lateness import Deadline, Deadlines, LateDays, LatePenalties, is_past_due, lateness, record_time, take_extension
+from .lateness import Deadline, Deadlines, LateDays, LatePenalties, is_past_due, lateness, take_extension
 from .records import Provenance, Reading
 from .time_stamp import SubmissionTime
 
@@ -178,8 +178,15 @@ class Entry:
         records.put_provenance(self._session, self._notebook.id, provenance)
 
     def put_time(self, time: SubmissionTime, submission: str) -> None:
-        """Record the submission time. submission: SHA-256 of the file, whose provenance is recorded later."""
-        record_time(self._session, self._notebook, time, submission)
+        """Record the submission time, or that the time stamp does not determine it.
+
+        A file without a stamp keeps its earlier time if it has not changed: instructors may set that time themselves.
+        submission: SHA-256 of the file, whose provenance is recorded later.
+        """
+        before = self.provenance
+        if time != SubmissionTime() or (before and before.submission != submission):
+            self._submission.timestamp = time.utc
+        records.put_unresolved_stamp(self._session, self._notebook.id, time.unresolved)
         self.unresolved = time.unresolved
 
     def put(self, notebook: Any, report: Report) -> None:

@@ -23,10 +23,10 @@ from .. import UserError
 from ..course import settings
 from ..course.notebook import list_names, printable
 from ..course.settings import FILE, LatePenalty, duration
-from . import nbgrader_course, records
+from . import nbgrader_course
 from .nbgrader_course import CourseProblem, course_directory, writing
 from .roster import Enrolled, class_list
-from .time_stamp import StampFormat, SubmissionTime, in_zone, time_in
+from .time_stamp import StampFormat, in_zone, time_in
 
 
 class LatePenalties:
@@ -145,18 +145,6 @@ def in_words(late: timedelta) -> str:
             return f"{math.ceil(late.total_seconds() / seconds)} {unit}"
     minutes = math.ceil(late.total_seconds() / 60)
     return f"{minutes} minute{'' if minutes == 1 else 's'}"
-
-
-def record_time(session: Session, notebook: Any, time: SubmissionTime, submission: str) -> None:
-    """Record the time of a submitted notebook, or that its time stamp does not determine it.
-
-    A file without a stamp keeps its earlier time if it has not changed: instructors may set that time themselves.
-    submission: SHA-256 of the file, whose provenance is recorded later.
-    """
-    before = records.provenance(session, notebook.id)
-    if time != SubmissionTime() or (before and before.submission != submission):
-        notebook.assignment.timestamp = time.utc
-    records.put_unresolved_stamp(session, notebook.id, time.unresolved)
 
 
 def _named(error: Exception) -> str:

@@ -8,8 +8,8 @@ costs.
 import atexit
 import csv
 import io
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
 from itertools import product
@@ -31,9 +31,9 @@ from ..course import settings
 from ..course.notebook_file import read_in, unreadable
 from ..course.settings import DAY, FILE
 from ..course.submitted_files import OpenedFolder
-from ..gradebook import clean_notebook, lateness, records
+from ..gradebook import clean_notebook, records
 from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_back
-from ..gradebook.entry import find_cells, find_entry, unmarked
+from ..gradebook.entry import Entry, find_cells, find_entry
 from ..gradebook.grades import number, text
 from ..gradebook.lateness import Deadlines, late_days
 from ..gradebook.nbgrader_course import CourseProblem, newest_version, put_commands_on_path
@@ -176,20 +176,26 @@ class RecordReport(NbGraderPreprocessor):
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         about = resources["nbgrader"]
         report = msgspec.json.decode(resources["outputs"][REPORT_FILE], type=Report)
-        has_no_mark = unmarked(report)
-        with Gradebook(about["db_url"]) as gradebook:
-            entry = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
-            for grade in entry.grades:
-                if has_no_mark(grade.name):
-                    grade.auto_score = None
-                    grade.needs_manual_grade = True
-            records.METADATA.create_all(gradebook.engine)
-            time = about.get(_SUBMISSION_TIME, SubmissionTime())
-            lateness.record_time(gradebook.db, entry, time, report.submission)
+        with _opened_entry(about, self.config) as entry:
+            entry.put(nb, report)
+            entry.put_time(about.get(_SUBMISSION_TIME, SubmissionTime()), report.submission)
             # No feedback page of the autograder shows this mark yet.
-            records.put_provenance(gradebook.db, entry.id, records.provenance_of(report, page=""))
-            gradebook.db.commit()
+            entry.put_provenance(records.provenance_of(report, page=""))
         return nb, resources
+
+
+@contextmanager
+def _opened_entry(about: Any, config: Any) -> Iterator[Entry]:
+    """Open a student's entry in the gradebook, and commit what the block changes. about: nbgrader's resources."""
+    deadlines = Deadlines.of_course(CourseDirectory(config=config))
+    with Gradebook(about["db_url"]) as gradebook:
+        records.METADATA.create_all(gradebook.engine)
+        cells = find_cells(gradebook.db, about["assignment"])
+        entry = cells and find_entry(gradebook.db, about["assignment"], cells, about["student"], deadlines)
+        if not entry:
+            raise MissingEntry(f"No submission of {about['assignment']} by {about['student']}")
+        yield entry
+        gradebook.db.commit()
 
 
 @cache
@@ -234,13 +240,7 @@ class ReadGrades(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         about = resources["nbgrader"]
-        unit = about["assignment"]
-        deadlines = Deadlines.of_course(CourseDirectory(config=self.config))
-        with Gradebook(about["db_url"]) as gradebook:
-            cells = find_cells(gradebook.db, unit)
-            entry = cells and find_entry(gradebook.db, unit, cells, about["student"], deadlines)
-            if not entry:
-                raise MissingEntry(f"No submission of {unit} by {about['student']}")
+        with _opened_entry(about, self.config) as entry:
             shown = entry.shown()
         about |= shown.put_into(nb)
         if shown.is_past_due:
