@@ -15,9 +15,8 @@ import msgspec
 from .. import course
 from ..course.settings import Settings
 from ..gradebook import nbgrader_course
-from ..gradebook.class_gradebook import ClassGradebook, gradebook_copy
+from ..gradebook.class_gradebook import ClassGradebook, Grade, UnitGrades, gradebook_copy
 from ..gradebook.entry import Entry
-from ..gradebook.grades import Grade, UnitGrades
 from ..gradebook.lateness import exactly, in_words
 from ..gradebook.nbgrader_course import Database, course_lock, explained_errors
 from ..gradebook.reweights import Rules, reweighted

@@ -176,7 +176,7 @@ def extend(
 
 def _requests(path: Path) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the students of a table, each with the texts in the columns until and by."""
-    from ..gradebook.roster_table import read_csv
+    from ..gradebook.tables import read_csv
 
     rows = read_csv(path)
     columns = rows[0].keys() if rows else set()

@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 from ..course import settings
 from ..course.notebook import list_names, printable
 from ..course.submitted_files import RULE, can_be_id, is_one_name
-from . import nbgrader_course, roster_table
-from .roster_table import BadRoster as BadRoster
-from .roster_table import Line, RosterTable
+from . import nbgrader_course, tables
+from .tables import BadRoster as BadRoster
+from .tables import Line, RosterTable
 
 ROSTER = "roster.csv"
 TEMPLATE = "id,first_name,last_name,email\n"
@@ -268,7 +268,7 @@ def read(
         or Moodle's the first column of those that can name a folder.
     header: further words of headers, each with the English one.
     """
-    table = roster_table.read(path, _NAMES, header or {})
+    table = tables.read(path, _NAMES, header or {})
     kind = _kind(set(table.words.values()))
     people, test_students, points = _people(table, kind)
     column = _id_column(path, table, kind, people, id_column)

@@ -23,7 +23,7 @@ import msgspec
 from .. import UserError, output_files
 from ..course.notebook import printable
 from ..course.submitted_files import BadZip, NotTaken, ZipFile, new_folder, path_within
-from ..gradebook.grades import UnitGrades
+from ..gradebook.class_gradebook import UnitGrades
 from ..gradebook.nbgrader_course import KILOBYTE
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP

@@ -34,10 +34,10 @@ from ..course.submitted_files import OpenedFolder
 from ..gradebook import clean_notebook, records
 from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_back
 from ..gradebook.entry import Entry, find_cells, find_entry
-from ..gradebook.grades import number, text
 from ..gradebook.lateness import Deadlines, late_days
 from ..gradebook.nbgrader_course import CourseProblem, newest_version, put_commands_on_path
 from ..gradebook.reweights import of_class, reweighted
+from ..gradebook.tables import number, text
 from ..gradebook.time_stamp import StampFormat, SubmissionTime, stamp_at
 from ..pool.grading_pool import GradingPool, GradingProcess, GradingRefused
 from ..pool.requests import Device, GradeNotebook

@@ -19,8 +19,8 @@ from itertools import permutations
 from pathlib import PurePosixPath
 
 from ..course.notebook import printable
-from ..gradebook.grades import rounded
 from ..gradebook.roster import Enrolled
+from ..gradebook.tables import rounded
 from ..report import Behaviour, Change, ExerciseReport
 from .class_report_schema import DIGITS, ChangedLine, Cluster, CodeSample, MistakeFigures, Unexplained
 from .pages import verdict

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from autograder import course
 from autograder.course.submitted_files import BadZip, NotTaken, ZipFile, path_within
-from autograder.gradebook import grades, roster
-from autograder.gradebook.grades import as_csv, number, rounded, text, value
+from autograder.gradebook import class_gradebook, roster
 from autograder.gradebook.nbgrader_course import course_directory
 from autograder.gradebook.roster import BadRoster, class_list
+from autograder.gradebook.tables import as_csv, number, rounded, text, value
 from autograder.lms import grade_tables, zip_files
 from autograder.lms.grade_tables import NoTable, graded_class
 from autograder.lms.roster_match import platform_of, readings
@@ -304,9 +304,9 @@ def test_a_zip_file_of_canvas_is_imported_and_feedback_packed_for_it(root, tmp_p
     assert (again.new, again.replaced, again.unchanged) == ([], {}, ["ada", "bo", "cy"])
     assert submitted(root) == after
 
-    (unit,) = grades.of_units(root, [UNIT])
+    (unit,) = class_gradebook.of_units(root, [UNIT])
     comment(root, "bo", "Say more.")
-    (of_unit,) = grades.of_units(root, [UNIT])
+    (of_unit,) = class_gradebook.of_units(root, [UNIT])
     assert of_unit.grades["ada"] == unit.grades["ada"]
     packed = pack_feedback(
         tmp_path / "feedback.zip", course_directory(root), of_unit, zip_files.read_origins(root, UNIT)
@@ -334,7 +334,10 @@ def test_a_zip_file_of_moodle_is_imported_and_feedback_packed_for_it(root, tmp_p
     assert submitted(root)[f"ada/{UNIT}/{UNIT}.ipynb"] == b"ada's"
     assert len(done.left_out) == 3
     packed = pack_feedback(
-        tmp_path / "f.zip", course_directory(root), grades.of_units(root, [UNIT])[0], zip_files.read_origins(root, UNIT)
+        tmp_path / "f.zip",
+        course_directory(root),
+        class_gradebook.of_units(root, [UNIT])[0],
+        zip_files.read_origins(root, UNIT),
     )
     assert (packed.packed, packed.without_origin) == (["ada"], ["bo"])
     with zipfile.ZipFile(tmp_path / "f.zip") as file:

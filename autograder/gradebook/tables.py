@@ -1,15 +1,18 @@
-"""Reads a table of people: its encoding, its separator, and its header in five languages.
+"""Tables of people and points: reading those of instructors and platforms, and writing those for spreadsheets.
 
-Header words in English, German, French, Spanish and Portuguese are each read as their English word.
+Header words in English, German, French, Spanish and Portuguese are each read as their English word. Written tables
+round points, quote texts, and defuse formulas.
 """
 
 import codecs
 import csv
 import io
+import re
 import tomllib
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 from .. import UserError
@@ -150,3 +153,47 @@ def in_english(header: Iterable[str], own_words: Mapping[str, str], names: Itera
         elif not is_worksheet and word == "identifier" and _plain(name) != word and "id" not in words.values():
             words[name] = "id"
     return words
+
+
+# Characters that spreadsheets read as the beginning of a formula, including the wide forms of East Asian scripts.
+_BEGINS_FORMULA = tuple("=+-@|%\t\r\uff1d\uff0b\uff0d\uff20")
+_AFTER_A_SEPARATOR = re.compile(rf"(?<=[;\t\r\n])(?=[ \n\v\f\"]*[{re.escape(''.join(_BEGINS_FORMULA))}])")
+"""Positions within a text at which a spreadsheet that separates at semicolons or tabs would begin a formula."""
+_NOT_A_NAME = re.compile(r"-|-?\d+([.,]\d+)?", re.ASCII)
+"""A negative number, and the dash that means no value: neither is a formula."""
+PLACES = 2
+"""Decimal places of points."""
+_NOISE = 9
+"""Decimal places up to which sums of binary fractions are exact."""
+
+
+def text(value: object) -> str:
+    """Return a value as text for a spreadsheet, with an apostrophe before what could begin a formula.
+
+    A program that reads CSV with commas gets every other text unchanged.
+    """
+    written = "" if value is None else str(value)
+    begins = "'" if written.lstrip(" \n\v\f").startswith(_BEGINS_FORMULA) else ""
+    return begins + _AFTER_A_SEPARATOR.sub("'", written)
+
+
+def value(given: str) -> str:
+    """Return a value from another program's table as text for a spreadsheet, as `text` does; keep numbers unchanged."""
+    return given if _NOT_A_NAME.fullmatch(given) else text(given)
+
+
+def rounded(number: float, places: int) -> float:
+    """Round a number, halves up: to two places, 1.005 is 1.01 and 29.740000000000002 is 29.74. Never return -0."""
+    return float(Decimal(repr(round(number, _NOISE))).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)) + 0.0
+
+
+def number(points: float) -> str:
+    """Return points in two decimal places at most, halves rounded up: 29.740000000000002 is 29.74, and 31.0 is 31."""
+    return f"{rounded(points, PLACES):.{PLACES}f}".rstrip("0").rstrip(".")
+
+
+def as_csv(rows: Iterable[Sequence[object]]) -> str:
+    """Return the rows as CSV with commas, for a file in UTF-8."""
+    written = io.StringIO(newline="")
+    csv.writer(written, lineterminator="\n").writerows(rows)
+    return written.getvalue()
