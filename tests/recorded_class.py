@@ -22,7 +22,7 @@ from sqlalchemy import text
 from autograder import catalogue
 from autograder.classroom.assignment import GradedSubmission, assignment
 from autograder.classroom.grade import ClassResult, Preview, grade, preview
-from autograder.classroom.submissions import Submission, SubmissionFiles
+from autograder.classroom.student_folders import Submission, SubmissionFiles
 from autograder.course import settings
 from autograder.formatting.client import Formatter
 from autograder.gradebook import nbgrader_course

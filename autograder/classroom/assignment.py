@@ -28,7 +28,7 @@ from ..gradebook.time_stamp import StampFormat
 from ..pool.grading_pool import GradingPool, pool_for_class
 from ..pool.requests import Device, GradeNotebook, Ready
 from ..report import Report, joined
-from .submissions import UNREAD, Submission, SubmissionFiles
+from .student_folders import UNREAD, Submission, SubmissionFiles
 
 _TOO_LONG = (
     f"the id is too long: the gradebook's database allows at most {nbgrader_course.LONGEST_ID} characters. Give the "

@@ -25,8 +25,7 @@ from ..pool.requests import Device, Ready
 from ..report import Report
 from ..reports import pages
 from .assignment import Assignment, BatchGrading, GradedSubmission, LocalGrading, NotGraded, NothingToGrade
-from .student_folders import Autograded, FeedbackPages, page_path
-from .submissions import Submission
+from .student_folders import Autograded, FeedbackPages, Submission, page_path
 from .writer import OTHER_WEIGHTS, Writer, change_reasons
 
 _LONGEST_BEGINNING = 100

@@ -26,8 +26,7 @@ from ..output_files import DISK_ERRORS
 from ..pool.requests import Device, in_utf8
 from ..report import REPORT_FILE, ExerciseReport, Report
 from .assignment import Assignment, GradedSubmission
-from .student_folders import Autograded, FeedbackPages, page_path
-from .submissions import UNREAD, Submission
+from .student_folders import UNREAD, Autograded, FeedbackPages, Submission, page_path
 
 Updates = tuple[str, ...]
 """Names of what was changed of a mark without grading its submission again."""

@@ -27,7 +27,7 @@ from distributed.security import Security
 
 from .. import course
 from ..classroom.assignment import EACH, Assignment, GradedSubmission
-from ..classroom.submissions import Read, Submission
+from ..classroom.student_folders import Read, Submission
 from ..course import content
 from ..course.notebook import list_names
 from ..course.settings import Settings

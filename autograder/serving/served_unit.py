@@ -14,8 +14,7 @@ from typing import Literal
 import msgspec
 
 from ..classroom.assignment import Assignment, GradedSubmission, NotGraded, NothingToGrade, assignment
-from ..classroom.student_folders import Autograded, FeedbackPages
-from ..classroom.submissions import Submission
+from ..classroom.student_folders import Autograded, FeedbackPages, Submission
 from ..classroom.writer import Writer
 from ..course import content
 from ..course.notebook import printable

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from ..classroom.assignment import Assignment, GradedSubmission, grade_submission
-from ..classroom.submissions import Submission
+from ..classroom.student_folders import Submission
 from ..course import released
 from ..course.notebook_file import NotebookFile
 from ..gradebook.class_gradebook import ClassGradebook

@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from autograder.classroom import submissions
-from autograder.classroom.submissions import SubmissionFiles
+from autograder.classroom import student_folders
+from autograder.classroom.student_folders import SubmissionFiles
 from autograder.gradebook.class_gradebook import Times
 from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
 from autograder.report import TestReport as Verdict
@@ -21,8 +21,8 @@ def test_notebooks_under_other_names_are_read_once(tmp_path, monkeypatch):
     right = solved(UNIT)
     for name, content in (("mine", right), ("other", b"{}")):
         (folder / f"{name}.ipynb").write_bytes(content)
-    read, read_in = [], submissions.read_in
-    monkeypatch.setattr(submissions, "read_in", lambda folder, name: read.append(name) or read_in(folder, name))
+    read, read_in = [], student_folders.read_in
+    monkeypatch.setattr(student_folders, "read_in", lambda folder, name: read.append(name) or read_in(folder, name))
     files = SubmissionFiles(tmp_path, UNIT)
     assert [files.submission("ada").notebook for _ in range(2)] == ["mine.ipynb"] * 2
     assert sorted(read) == ["mine.ipynb", "other.ipynb"]
