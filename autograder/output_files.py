@@ -3,12 +3,12 @@
 The result files of commands replace only regular files.
 """
 
+import errno
 import os
 import re
 import secrets
 import shutil
 import stat
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -17,6 +17,8 @@ from typing import IO
 from . import UserError
 
 _MODE = 0o644
+DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+"""Errors of the disk, not of one student's folders."""
 _ESCAPED = re.compile(r"^[.-]|[^\w.@+-]")
 """Characters of a text that a file's name does not contain."""
 _MOST_BYTES = 200
@@ -54,7 +56,7 @@ def check(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = Fal
         folder = folder.parent
     if not folder.is_dir():
         raise NotWritable(f"{path} cannot be written: there is no folder {folder}.")
-    if not _is_changeable(path if kind else None, folder):
+    if not os.access(folder, os.W_OK | os.X_OK) or (kind and not os.access(path, os.W_OK)):
         raise NotWritable(f"{path} cannot be written: you have no permission to change this file or its folder.")
 
 
@@ -128,17 +130,6 @@ def replacing(path: Path, mode: int, part: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def _is_changeable(path: Path | None, folder: Path) -> bool:
-    """Return whether this process may write to a file, if there is one, and make files in its folder."""
-    try:
-        if path:
-            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK))
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
-
-
 def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
@@ -148,18 +139,18 @@ class CommonFile:
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        self._first: tuple[Path, tuple[int, ...]] | None = None
+        self._first: Path | None = None
 
     def put(self, path: Path, mode: int) -> None:
-        """Replace a file in one step; write the first one again if it was changed or deleted. Raises OSError."""
-        if self._first is not None and _state(self._first[0]) == self._first[1]:
+        """Replace a file in one step; write it if no link to the first one can be made. Raises OSError."""
+        if self._first is not None:
             with suppress(OSError):  # of another file system, or of one without, or without further, links
                 part = _part(path)
-                os.link(self._first[0], part)
+                os.link(self._first, part)
                 part.replace(path)  # does nothing if both are one file already: then `fill_folder` removes the part
                 return
         replace_file(path, self._content, mode)
-        self._first = path, _state(path)
+        self._first = path
 
 
 def fill_folder(folder: Path, files: Mapping[str, bytes | CommonFile], mode: int) -> None:
@@ -189,12 +180,3 @@ def _part(path: Path) -> Path:
     with suppress(FileNotFoundError):
         part.unlink()
     return part
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    """Return values that change when a file is written to; an empty tuple if it cannot be read."""
-    try:
-        its = path.stat(follow_symlinks=False)
-    except OSError:
-        return ()
-    return its.st_dev, its.st_ino, its.st_size, its.st_mtime_ns, its.st_mode

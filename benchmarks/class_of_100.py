@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from autograder.classroom.batch import EACH
+from autograder.classroom.assignment import EACH
 from tests import REPOSITORY
 
 from . import performance, stock_course

@@ -17,8 +17,7 @@ from typing import Any
 import msgspec
 
 from autograder import catalogue
-from autograder.classroom.assignment import Assignment, assignment
-from autograder.classroom.batch import LocalGrading
+from autograder.classroom.assignment import Assignment, LocalGrading, assignment
 from autograder.cluster.cluster_run import ClusterRun
 from autograder.course.cells import filled_in
 from autograder.course.settings import HandingIn, load

@@ -25,7 +25,7 @@ from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
 from autograder.course import settings
 from autograder.course.cells import filled_in
-from autograder.reports.graded_notebook import read_report
+from autograder.reports.pages import read_report
 from tests import REPOSITORY
 from tests.double_mistakes import combined
 

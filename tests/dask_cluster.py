@@ -13,7 +13,7 @@ from pathlib import Path
 
 import dask
 
-from autograder.cluster.connection import Address
+from autograder.cluster.cluster_run import Address
 from autograder.sandbox.client import threads
 from tests import REPOSITORY
 

@@ -20,10 +20,9 @@ from nbgrader.api import Gradebook
 from sqlalchemy import text
 
 from autograder import catalogue
-from autograder.classroom.assignment import assignment
-from autograder.classroom.batch import GradedSubmission
+from autograder.classroom.assignment import GradedSubmission, assignment
 from autograder.classroom.grade import ClassResult, Preview, grade, preview
-from autograder.classroom.submissions import Submission, SubmissionFiles
+from autograder.classroom.student_folders import Submission, SubmissionFiles
 from autograder.course import settings
 from autograder.formatting.client import Formatter
 from autograder.gradebook import nbgrader_course

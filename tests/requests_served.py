@@ -10,8 +10,7 @@ from functools import partial
 from autograder.course import settings
 from autograder.gradebook.nbgrader_course import course_directory
 from autograder.gradebook.roster import may_be_graded
-from autograder.serving.http_requests import Intake
-from autograder.serving.http_server import HttpServer, fresh_token
+from autograder.serving.http_server import HttpServer, Intake, fresh_token
 from autograder.serving.serve import is_listed
 from autograder.serving.served_unit import ServeOptions
 

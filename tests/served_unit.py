@@ -80,9 +80,9 @@ class Serving:
         self.unit.prepare()
         self.is_all_due = True
 
-    def put(self, submission):
+    def put(self, work, submission):
         """Queue a submission, as ServedUnit expects of its grading threads."""
-        self.todo.append(submission)
+        self.todo.append((work, submission))
 
     def collect(self):
         """Collect submissions from the exchange; return the seconds until the next round is due."""

@@ -19,7 +19,7 @@ from typing import Any
 from ..course.cells import code_cells
 from ..course.notebook import RawNotebook, parse
 from ..course.units import released_cells
-from ..gradebook.grades import as_csv, rounded, text
+from ..gradebook.tables import as_csv, rounded, text
 from ..output_files import file_name
 from .assignment import Assignment
 

@@ -1,31 +1,44 @@
-"""A unit as one class submitted it: the students, and the file that counts for each, the student's own or a group's."""
+"""A unit as one class submitted it: the students, the file that counts for each, and grading these files.
+
+A file is the student's own or a group's. Files are graded in several processes, a little ahead of the one writer that
+records the reports.
+"""
 
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, as_completed, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from .. import UserError, course
 from ..course import notebook
-from ..course.notebook import printable
-from ..course.settings import folder
+from ..course.notebook import UnreadableNotebook, printable
+from ..course.settings import Settings, folder
 from ..course.submitted_files import RULE, can_be_id, is_one_name
 from ..gradebook import nbgrader_course, reweights
 from ..gradebook.lateness import due_dates
 from ..gradebook.nbgrader_course import course_directory
 from ..gradebook.roster import ROSTER, Enrolled, Roster, class_list
 from ..gradebook.time_stamp import StampFormat
-from ..report import joined
-from .submissions import UNREAD, Newest, Submission, SubmissionFiles
+from ..pool.grading_pool import GradingPool, pool_for_class
+from ..pool.requests import Device, GradeNotebook, Ready
+from ..report import Report, joined
+from .student_folders import UNREAD, Submission, SubmissionFiles
 
 _TOO_LONG = (
     f"the id is too long: the gradebook's database allows at most {nbgrader_course.LONGEST_ID} characters. Give the "
     "student another id."
 )
 _NO_FOLDER = "this id in the gradebook cannot be a folder's name. Give the student another id."
+_AHEAD = 4
+"""Maximum number of reports per process that wait for the writer, so that no class takes more memory than others."""
+EACH = 4
+"""Least number of submissions for each process: starting one takes as long as grading this number."""
 
 
 class NothingToGrade(UserError):
@@ -71,12 +84,11 @@ def assignment(
     submitted: Path | None,
     roster_file: Path | None,
     id_column: str | None = None,
-    newest: Newest | None = None,
     section: str | None = None,
 ) -> Assignment:
     """Return the class and its submissions: everyone in the class list, and everyone who submitted.
 
-    newest: see `SubmissionFiles`. section: leave out all students who are not in this section of the roster.
+    section: leave out all students who are not in this section of the roster.
 
     Raises UnknownUnit, UnusableUnit, NothingToGrade, BadRoster and CourseProblem.
     """
@@ -95,7 +107,7 @@ def assignment(
     directory = course_directory(root)
     submitted = (submitted or root / directory.submitted_directory).resolve()
     try:
-        files = SubmissionFiles(submitted, unit_name, root, newest)
+        files = SubmissionFiles(submitted, unit_name, root)
         folders = files.students()
     except OSError as error:
         raise NothingToGrade(f"The folder of submissions {submitted} cannot be read: {error.strerror}.") from None
@@ -200,3 +212,109 @@ def _why_not(name: str, known: Collection[str], folders: list[str], gradebook: n
     if name != composed and (composed in known or composed in folders):
         return "another student's id has the same letters in another Unicode form. Merge the two folders."
     return ""
+
+
+@dataclass(frozen=True)
+class GradedSubmission:
+    """A submission and the report on it."""
+
+    submission: Submission
+    content: bytes | UnreadableNotebook
+    """The part of the file that was graded, or the reason why the file cannot be read."""
+    report: Report
+    stamp: bytes | None = None
+    """Content of the time stamp next to the notebook."""
+
+
+class BatchGrading(AbstractContextManager[Any], Protocol):
+    """Source of the reports on a class's submissions, for the one writer of a batch."""
+
+    def start(self) -> Ready:
+        """Begin the batch, and return the conditions under which submissions are graded. Raises GradingRefused."""
+        ...
+
+    def graded(self) -> Iterator[GradedSubmission]:
+        """Yield every submission once, as soon as it is graded. Raises GradingRefused and GradingStopped."""
+        ...
+
+    def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission | None]:
+        """Yield graded submissions again once their unexplained answers were searched for repairs.
+
+        reports: by student. None stands for a submission whose report stays as it is, for example because its file was
+        replaced.
+        """
+        ...
+
+
+def grade_submission(
+    pool: GradingPool, number: int, files: SubmissionFiles, unit: str, submission: Submission, tries: int = 1
+) -> GradedSubmission:
+    """Grade a submission in the pool's process with this number. Raises GradingRefused and GradingStopped.
+
+    tries: see `GradingPool.grade`.
+    """
+    read = files.read(submission)
+    name = f"{submission.folder}/{unit}/{submission.notebook}"
+    request = GradeNotebook(name, read.file.content, unit, read.file.digest, submission.note)
+    return GradedSubmission(submission, read.file.content, pool.grade(request, number, tries=tries), read.stamp)
+
+
+class LocalGrading(AbstractContextManager["LocalGrading"]):
+    """Batch that is graded by processes on this machine."""
+
+    def __init__(
+        self,
+        work: Assignment,
+        submissions: Sequence[Submission],
+        *,
+        device: Device,
+        settings: Settings,
+        process_count: int,
+    ) -> None:
+        """submissions: those without a notebook get no report. process_count: limit of processes."""
+        self._to_grade = [submission for submission in submissions if submission.notebook is not None]
+        self._unit = work.unit.name
+        self._files = work.files
+        self._size = max(1, min(process_count, len(self._to_grade) // EACH))
+        self._pool = pool_for_class(work.root, work.submitted, device, settings, self._size, self._unit)
+        self._pool.start()
+
+    def start(self) -> Ready:
+        """Wait for the processes. Raises GradingRefused and GradingStopped."""
+        return self._pool.ready()
+
+    def graded(self) -> Iterator[GradedSubmission]:
+        """Yield every submission once, as soon as it is graded. Raises GradingRefused and GradingStopped."""
+        waiting = iter(self._to_grade)
+        first = islice(waiting, (1 + _AHEAD) * self._size)
+        pending = {self._pool.submit(self._grade, submission) for submission in first}
+        while pending:
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=lambda one: one.exception() is not None):  # an exception ends the batch
+                yield future.result()
+                pending |= {self._pool.submit(self._grade, submission) for submission in islice(waiting, 1)}
+
+    def repaired(self, reports: Mapping[str, Report]) -> Iterator[GradedSubmission | None]:
+        """Yield graded submissions again once their unexplained answers were searched for repairs.
+
+        reports: by student. None stands for a submission whose report stays as it is, for example because its file was
+        replaced.
+        """
+        submissions = [submission for submission in self._to_grade if submission.student in reports]
+        futures = [self._pool.submit(self._repair, one, reports[one.student]) for one in submissions]
+        for future in as_completed(futures):
+            yield future.result()
+
+    def _repair(self, number: int, submission: Submission, report: Report) -> GradedSubmission | None:
+        read = self._files.read(submission)
+        if read.file.digest != report.submission:
+            return None  # it was replaced since it was graded
+        request = GradeNotebook(report.notebook, read.file.content, self._unit, read.file.digest, submission.note)
+        new = self._pool.repair(request, report, number)
+        return None if new == report else GradedSubmission(submission, read.file.content, new, read.stamp)
+
+    def _grade(self, number: int, submission: Submission) -> GradedSubmission:
+        return grade_submission(self._pool, number, self._files, self._unit, submission)
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.close()

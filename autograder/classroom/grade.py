@@ -15,9 +15,8 @@ import msgspec
 from .. import course
 from ..course.settings import Settings
 from ..gradebook import nbgrader_course
-from ..gradebook.class_gradebook import ClassGradebook, gradebook_copy
+from ..gradebook.class_gradebook import ClassGradebook, Grade, UnitGrades, gradebook_copy
 from ..gradebook.entry import Entry
-from ..gradebook.grades import Grade, UnitGrades
 from ..gradebook.lateness import exactly, in_words
 from ..gradebook.nbgrader_course import Database, course_lock, explained_errors
 from ..gradebook.reweights import Rules, reweighted
@@ -25,10 +24,8 @@ from ..gradebook.roster import Enrolled
 from ..pool.requests import Device, Ready
 from ..report import Report
 from ..reports import pages
-from .assignment import Assignment, NotGraded, NothingToGrade
-from .batch import BatchGrading, GradedSubmission, LocalGrading
-from .student_folders import Autograded, FeedbackPages, page_path
-from .submissions import Submission
+from .assignment import Assignment, BatchGrading, GradedSubmission, LocalGrading, NotGraded, NothingToGrade
+from .student_folders import Autograded, FeedbackPages, Submission, page_path
 from .writer import OTHER_WEIGHTS, Writer, change_reasons
 
 _LONGEST_BEGINNING = 100

@@ -15,11 +15,11 @@ from pathlib import Path
 from .. import UserError, course
 from ..course.submitted_files import RULE, can_be_id
 from ..course.units import CHECK_PREFIX, released_cells
-from ..gradebook.class_gradebook import ClassGradebook
+from ..gradebook.class_gradebook import ClassGradebook, of_units
 from ..gradebook.entry import Entry
-from ..gradebook.grades import BadTable, as_csv, number, of_units, read_csv, text
 from ..gradebook.nbgrader_course import course_directory, course_lock, explained_errors
 from ..gradebook.records import Reading
+from ..gradebook.tables import BadTable, as_csv, number, read_csv, text
 from ..output_files import file_name
 from .student_folders import Autograded
 

@@ -5,7 +5,6 @@ the provenance of each grade, so the next run detects which it is, and grades a 
 A report on a submission that is graded again says why its points change.
 """
 
-import errno
 import time
 import traceback
 from dataclasses import dataclass, replace
@@ -23,12 +22,11 @@ from ..gradebook.entry import Entry
 from ..gradebook.nbgrader_course import CourseProblem
 from ..gradebook.records import Attempt, provenance_of
 from ..gradebook.reweights import as_graded, reweighted
+from ..output_files import DISK_ERRORS
 from ..pool.requests import Device, in_utf8
 from ..report import REPORT_FILE, ExerciseReport, Report
-from .assignment import Assignment
-from .batch import GradedSubmission
-from .student_folders import Autograded, FeedbackPages, page_path
-from .submissions import UNREAD, Submission
+from .assignment import Assignment, GradedSubmission
+from .student_folders import UNREAD, Autograded, FeedbackPages, Submission, page_path
 
 Updates = tuple[str, ...]
 """Names of what was changed of a mark without grading its submission again."""
@@ -38,8 +36,6 @@ _NO_FILES = (
     "the points of an exercise have changed, but this student's files in autograded/ are missing or damaged. Restore "
     "the submission, and grade again."
 )
-_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
-"""Errors of the disk, not of one student's folders."""
 _NO_ATTEMPT = {"damaged", "unreadable"}
 """Statuses of reports that say nothing about a student's answers, so that they need no limit on attempts."""
 
@@ -185,9 +181,9 @@ class Writer:
         entry.put_provenance(provenance_of(report, shown.digest))
         if report.status not in _NO_ATTEMPT and (report.exercises or report.status != "grader_error"):
             attempt = Attempt(report.submission, str(entry.timestamp or ""), time.time())
-            last = self._gradebook.history(Attempt, student)[-1:]
+            last = self._gradebook.attempts(student)[-1:]
             if self.for_students or [replace(its, marked_at=attempt.marked_at) for its in last] != [attempt]:
-                self._gradebook.add(student, attempt)
+                self._gradebook.add_attempt(student, attempt)
         self._gradebook.commit()
 
     def _stands(self, submission: Submission, entry: Entry, report: Report) -> bool:
@@ -228,7 +224,9 @@ class Writer:
 
 def _affects_everyone(error: Exception) -> bool:
     """Return whether an error affects every student: an unwritable gradebook or disk, or wrong settings."""
-    return isinstance(error, SQLAlchemyError | CourseProblem) or (isinstance(error, OSError) and error.errno in _DISK)
+    return isinstance(error, SQLAlchemyError | CourseProblem) or (
+        isinstance(error, OSError) and error.errno in DISK_ERRORS
+    )
 
 
 OTHER_WEIGHTS = "the weights of its tests have changed"

@@ -6,7 +6,7 @@ These are `new-course`, `upgrade-course`, `extend`, `reweight`, `report`, `answe
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -31,9 +31,6 @@ from .console import (
     remark,
     write_new_folder,
 )
-
-if TYPE_CHECKING:  # nbgrader takes seconds to import
-    from ..gradebook.lateness import ExtensionRequest, Extensions
 
 
 def new_course(
@@ -146,59 +143,40 @@ def extend(
             f"Give students and a date, `autograder extend {unit} STUDENT... --until DATE` or `--by TIME`; or one of "
             "`--csv FILE`, `STUDENT... --remove` and `--list`. For the students of a group, give `--group NAME`."
         )
-    from ..gradebook.lateness import ExtensionRequest, Extensions, exactly
+    from ..gradebook.lateness import Extensions, exactly
 
     course.unit(unit, root)
     extensions = Extensions(root, unit, roster, id_column)
     names = list(dict.fromkeys([*names, *(extensions.members(group) if group else ())]))
-    due = extensions.due
     if list_all:
-        lines = (f"{student}  {due.in_zone(by)}  {exactly(by)}" for student, by in extensions.given.items())
-        print_lines([f"{unit}: due {due.in_zone()}, extensions: {len(extensions.given)}", *lines])
+        lines = [f"{student}  {extensions.due(its)}  {exactly(its)}" for student, its in extensions.given.items()]
+        print_lines([f"{unit}: due {extensions.due()}, extensions: {len(lines)}", *lines])
         return
     if remove:
-        _remove_extensions(extensions, unit, names)
+        if without := [student for student in names if student not in extensions.given]:
+            fail(
+                f"Without an extension in {unit}: {list_names(without)}. None was removed. "
+                f"`autograder extend {unit} --list` prints all extensions."
+            )
+        extensions.put(dict.fromkeys(names))
+        lines = [f"{student}  {extensions.due()}" for student in names]
     else:
-        _give_extensions(
-            extensions,
-            unit,
-            dict(_requests(csv_file)) if csv_file else dict.fromkeys(names, ExtensionRequest(until, by)),
-        )
-
-
-def _remove_extensions(extensions: "Extensions", unit: str, names: list[str]) -> None:
-    if without := [student for student in names if student not in extensions.given]:
-        fail(
-            f"Without an extension in {unit}: {list_names(without)}. None was removed. "
-            f"`autograder extend {unit} --list` prints all extensions."
-        )
-    extensions.put(dict.fromkeys(names))
-    _print_effect(unit, [f"{student}  {extensions.due.in_zone()}" for student in names])
-
-
-def _give_extensions(extensions: "Extensions", unit: str, requests: "dict[str, ExtensionRequest]") -> None:
-    from ..gradebook.lateness import exactly
-
-    extensions.refuse_unknown(requests)
-    new = {student: extensions.extension(student, request) for student, request in requests.items()}
-    extensions.put(new)
-    lines = []
-    for student, by in new.items():
-        before = extensions.given.get(student)
-        replaced = f"  (before: {exactly(before)})" if before and before != by else ""
-        lines.append(f"{student}  {extensions.due.in_zone(by)}  {exactly(by)}{replaced}")
-    _print_effect(unit, lines)
-
-
-def _print_effect(unit: str, lines: list[str]) -> None:
+        requests = dict(_requests(csv_file)) if csv_file else dict.fromkeys(names, (until, by))
+        extensions.refuse_unknown(requests)
+        new = {student: extensions.extension(student, *request) for student, request in requests.items()}
+        extensions.put(new)
+        lines = []
+        for student, its in new.items():
+            before = extensions.given.get(student)
+            replaced = f"  (before: {exactly(before)})" if before and before != its else ""
+            lines.append(f"{student}  {extensions.due(its)}  {exactly(its)}{replaced}")
     print_lines(lines)
     remark(f"`autograder grade {unit}` updates penalties and feedback pages.")
 
 
-def _requests(path: Path) -> Iterator[tuple[str, "ExtensionRequest"]]:
-    """Yield the students of a table with the extensions that it requests."""
-    from ..gradebook.grades import read_csv
-    from ..gradebook.lateness import ExtensionRequest
+def _requests(path: Path) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the students of a table, each with the texts in the columns until and by."""
+    from ..gradebook.tables import read_csv
 
     rows = read_csv(path)
     columns = rows[0].keys() if rows else set()
@@ -211,7 +189,7 @@ def _requests(path: Path) -> Iterator[tuple[str, "ExtensionRequest"]]:
     if repeated := sorted({student for student in students if students.count(student) > 1}):
         fail(f"The table {path} has {list_names(repeated)} more than once.")
     for row in rows:
-        yield row["student"], ExtensionRequest(row.get("until", ""), row.get("by", ""))
+        yield row["student"], (row.get("until", ""), row.get("by", ""))
 
 
 def reweight(

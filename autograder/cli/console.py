@@ -11,13 +11,11 @@ import errno
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import msgspec
@@ -28,6 +26,7 @@ from rich.text import Text
 
 from .. import UserError, output_files
 from ..course import settings
+from ..course.notebook import list_names as list_names
 from ..course.notebook import printable_lines
 from ..course.settings import folder, is_class, use
 from ..course.submitted_files import new_folder, replace_folder
@@ -35,7 +34,7 @@ from ..output_files import NotWritable
 from ..report import Report
 
 if TYPE_CHECKING:
-    from ..classroom.batch import BatchGrading
+    from ..classroom.assignment import BatchGrading
     from ..reports.exports import Visibility
 
 OUR_FAULT = 1
@@ -45,7 +44,6 @@ REFUSED = 2
 TOO_LOW = 3
 """`mark` only: everything has a result, and a notebook is below `--fail-under`."""
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_MOST_NAMED = 20
 
 
 class _Console(Console):
@@ -72,12 +70,6 @@ class OutputLost(UserError):
 def printable(text: object) -> Text:
     """Return a text, which may be a student's, made safe for a terminal line by line."""
     return Text(printable_lines(str(text)))
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Return the first twenty names, separated by commas, and the number of the others."""
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def relative_path(path: Path) -> str:
@@ -116,31 +108,12 @@ def results() -> Iterator[None]:
         raise OutputLost(f"The results could not be written to the end: {error.strerror}.") from None
 
 
-_begun: list[bool] = []
-"""Not empty once a command has begun; typer prints its own texts before that."""
-
-
-@contextlib.contextmanager
-def help_errors() -> Iterator[None]:
-    """Context around typer: print a message if typer's own texts, such as help, cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        if _begun:  # then it is a command's, and a fault of ours
-            raise
-        _discard(sys.stdout.fileno())
-        remark(f"The text could not be written to the end: {error.strerror}.", style="red")
-        sys.exit(REFUSED)
-
-
 @contextlib.contextmanager
 def command_errors() -> Iterator[None]:
-    """Context around a command: print a message for a UserError or a signal, which raises KeyboardInterrupt once."""
+    """Context around a command: print a message for a UserError, or for a signal, which raises KeyboardInterrupt."""
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
-    sys.unraisablehook = _send_again
-    _begun.append(True)
+            signal.signal(number, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
@@ -156,26 +129,6 @@ def flush() -> None:
             stream.flush()
         except (OSError, ValueError):
             _discard(stream.fileno())
-
-
-_interrupted: list[int] = []
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt for the first signal only: a later one must not interrupt the end of the command."""
-    if not _interrupted:
-        _interrupted.append(number)
-        raise KeyboardInterrupt
-
-
-def _send_again(dropped: "sys.UnraisableHookArgs") -> None:
-    """Send a signal again that arrived in a destructor: Python drops the exception that its handler raised there."""
-    if _interrupted and dropped.exc_type is KeyboardInterrupt:
-        again = threading.Timer(0.05, os.kill, (os.getpid(), _interrupted.pop()))  # when the destructor has ended
-        again.daemon = True
-        again.start()
-    else:
-        sys.__unraisablehook__(dropped)
 
 
 def _discard(descriptor: int) -> None:
@@ -384,12 +337,11 @@ def batch_grading_at(scheduler: str | None, *, plain_tcp: bool) -> "Callable[...
     Raises GradingRefused.
     """
     if scheduler is None:
-        from ..classroom.batch import LocalGrading
+        from ..classroom.assignment import LocalGrading
 
         return LocalGrading
     try:
-        from ..cluster.cluster_run import ClusterRun
-        from ..cluster.connection import Address
+        from ..cluster.cluster_run import Address, ClusterRun
     except ModuleNotFoundError as missing:
         if str(missing.name).partition(".")[0] not in ("dask", "distributed"):
             raise

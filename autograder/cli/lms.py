@@ -118,9 +118,9 @@ def export(
     course_folder: Course = None,
 ) -> None:
     """Write the gradebook's grades as a table: one column an exercise and written question, or for Canvas or Moodle."""
-    from ..gradebook.grades import as_csv
     from ..gradebook.nbgrader_course import GRADEBOOK
     from ..gradebook.roster import ROSTER
+    from ..gradebook.tables import as_csv
     from ..lms.grade_tables import graded_class
 
     place = output or STANDARD_OUTPUT
@@ -170,7 +170,7 @@ def feedback_zip(
     course_folder: Course = None,
 ) -> None:
     """Pack the feedback pages for Canvas or Moodle, whichever the submissions were imported from."""
-    from ..gradebook import grades
+    from ..gradebook.class_gradebook import of_units
     from ..gradebook.nbgrader_course import course_directory
     from ..lms import zip_files
     from ..lms.zip_files import pack_feedback
@@ -179,7 +179,7 @@ def feedback_zip(
     reject_standard_output(output, "Name a file.")
     if output:
         check_result(output)
-    (of_unit,) = grades.of_units(root, [unit])
+    (of_unit,) = of_units(root, [unit])
     origins = zip_files.read_origins(root, unit)
     if not origins:
         fail(

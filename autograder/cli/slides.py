@@ -97,7 +97,7 @@ def execute(cells: Sequence[NotebookNode], notebook: Path, files: Sequence[Path]
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from nbclient.client import NotebookClient
-    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
     code = [cell for cell in cells if cell.cell_type == "code" and not _is_left_out(cell)]
     code.insert(0, new_code_cell(_SHARP_FIGURES, id="figures"))
@@ -116,16 +116,12 @@ def execute(cells: Sequence[NotebookNode], notebook: Path, files: Sequence[Path]
         try:
             client.execute(cleanup_kc=True, cwd=str(copy), env=environment, stdout=null, stderr=null)
         except (CellExecutionError, CellTimeoutError, RuntimeError) as error:
-            number = client.code_cells_executed - 1
-            if number < 0:
-                raise NotebookFailed(f"The Jupyter kernel could not be started: {error}.") from None
-            problem = f"runs for more than {_CELL_SECONDS} seconds"
-            if isinstance(error, CellExecutionError):
-                problem = f"fails with the answers filled in: {error.ename}: {printable(error.evalue)}"
-            elif isinstance(error, DeadKernelError):
-                problem = "ends the Jupyter kernel"
-            where = f"Cell {number} (`{printable(code[number].id)}`) of {notebook}"
-            raise NotebookFailed(f"{where} {problem}.") from None
+            number = max(client.code_cells_executed - 1, 0)
+            reason = f"{error.ename}: {error.evalue}" if isinstance(error, CellExecutionError) else str(error).strip()
+            raise NotebookFailed(
+                f"Cell {number} (`{printable(code[number].id)}`) of {notebook} fails with the answers filled in: "
+                f"{printable(reason.partition(chr(10))[0])}."
+            ) from None
 
 
 def compose(cells: Sequence[NotebookNode], predictions: Mapping[str, Any]) -> list[Slide]:

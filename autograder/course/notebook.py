@@ -6,6 +6,7 @@ pair, bytes that are not UTF-8.
 
 import codecs
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -329,6 +330,12 @@ def printable(name: str) -> str:
 def printable_lines(text: str) -> str:
     """Return a text with each line made `printable`, so that XML, JSON and terminals accept it."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def list_names(names: Sequence[str], most: int = 20) -> str:
+    """Return the first names, printable and separated by commas, and the number of the others."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(printable(name[:100]) for name in names[:most]) + more
 
 
 def is_visible(character: str) -> bool:

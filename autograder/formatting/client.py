@@ -9,7 +9,6 @@ import json
 import socket
 import threading
 import time
-from collections import OrderedDict
 from dataclasses import asdict
 
 from ..sandbox import isolation
@@ -19,10 +18,9 @@ from ..sandbox.confine.process import WorkerLimits
 from ..sandbox.isolation import ConfinedProcess, copy_packages, start
 from ..sandbox.limits import PageLimits
 from .formatter import MOST_HTML_BYTES, Answer, Broken, Kind, Outcome, Request, receive, send
-from .fragments import LONGEST_CELL, as_it_is, elements_of, is_short, with_reason
+from .rendering import LONGEST_CELL, as_it_is, elements_of, is_short, with_reason
 
 START_SECONDS = 60
-_MOST_LOSSES = 3
 _REST_SECONDS = 300
 _LEAST_CPU_SECONDS = 0.001  # a timer of 0 seconds would never end
 _CHILDS_CPU_SECONDS = 60
@@ -38,7 +36,7 @@ class _Lost(Exception):
 class Formatter(contextlib.AbstractContextManager["Formatter"]):
     """The formatter's process and the connection to its child.
 
-    Either is replaced when it is lost. After several losses in a row, nothing is formatted for some minutes.
+    Either is replaced when it is lost. If none can be started, nothing is formatted for some minutes.
     """
 
     def __init__(self, limits: PageLimits, require: str, *, trust_submissions: bool) -> None:
@@ -50,7 +48,6 @@ class Formatter(contextlib.AbstractContextManager["Formatter"]):
         self._is_ready = False
         self._child: socket.socket | None = None
         self._childs_cpu = 0.0
-        self._losses = 0
         self._rests_until = 0.0
         self._one_at_a_time = threading.Lock()
 
@@ -84,7 +81,6 @@ class Formatter(contextlib.AbstractContextManager["Formatter"]):
                 answer = Answer("too slow" if waited >= cpu_seconds else "failed", cpu_seconds=cpu_seconds)
             answer.wall_seconds = time.monotonic() - begun
             answer.cpu_seconds = min(max(answer.cpu_seconds, 0.0), answer.wall_seconds)
-            self._losses = 0
             self._childs_cpu += answer.cpu_seconds
             return answer
 
@@ -96,12 +92,14 @@ class Formatter(contextlib.AbstractContextManager["Formatter"]):
     def _connected(self) -> socket.socket:
         if self._childs_cpu > _CHILDS_CPU_SECONDS:
             self.drop_child()
+        for _ in range(2):  # the process may have been killed while it was idle
+            if self._child is None and time.monotonic() >= self._rests_until:
+                with contextlib.suppress(_Lost):
+                    self._child, self._childs_cpu = self._new_child(), 0.0
         if self._child is None:
-            try:
-                self._child = self._new_child()
-            except _Lost:
-                self._child = self._new_child()
-            self._childs_cpu = 0.0
+            if time.monotonic() >= self._rests_until:
+                self._rests_until = time.monotonic() + _REST_SECONDS
+            raise _Lost
         return self._child
 
     def _new_child(self) -> socket.socket:
@@ -118,27 +116,18 @@ class Formatter(contextlib.AbstractContextManager["Formatter"]):
                 socket.send_fds(process.control, [b"+"], [far_end.fileno()])
             except (Broken, OSError):
                 near_end.close()
-                raise self._lose() from None
+                self._end()
+                raise _Lost from None
         return near_end
 
     def _launched(self) -> ConfinedProcess:
         if self._process is None:
-            if time.monotonic() < self._rests_until:
-                raise _Lost
             try:
                 level = isolation.choose(self._require, trust_submissions=self._trusts)
                 self._process = launch(level, self.limits)
             except (isolation.NotIsolated, OSError):
-                raise self._lose() from None
+                raise _Lost from None
         return self._process
-
-    def _lose(self) -> _Lost:
-        self._end()
-        self._losses += 1
-        if self._losses >= _MOST_LOSSES:
-            self._losses = 0
-            self._rests_until = time.monotonic() + _REST_SECONDS
-        return _Lost()
 
     def drop_child(self) -> None:
         """End the child; the next text gets a new one."""
@@ -186,7 +175,7 @@ _MOST_HTML = 2_000_000
 _MOST_ELEMENTS = 20_000
 """Maximum number of elements in a page's HTML: a browser, and nbconvert's parser, take a second for this number."""
 _MOST_CACHED = 2000
-"""Maximum number of cells whose HTML is cached: the released ones of a unit, and answers that many students give."""
+"""Maximum number of cells whose HTML is cached, the released ones of a unit first."""
 _LONGEST_CACHED = 30_000
 
 _REASONS: dict[Outcome, str] = {
@@ -205,7 +194,7 @@ class PageFormatter:
 
     def __init__(self, formatter: Formatter) -> None:
         self._formatter = formatter
-        self._cache: OrderedDict[tuple[Kind, str], str] = OrderedDict()
+        self._cache: dict[tuple[Kind, str], str] = {}
         self.begin()
 
     def begin(self) -> None:
@@ -237,9 +226,7 @@ class PageFormatter:
         if self._characters < 0 or self._html < 0 or self._elements < 0:
             return "", _FULL
         html = self._cache.get((kind, source))
-        if html is not None:
-            self._cache.move_to_end((kind, source))
-        else:
+        if html is None:
             if self._cpu_seconds <= 0 or self._wall_seconds <= 0:
                 return "", _SPENT
             limit = self._formatter.limits.cell_cpu_seconds
@@ -251,10 +238,8 @@ class PageFormatter:
             if answer.outcome != "formatted":
                 return "", _REASONS[answer.outcome]
             html = answer.html
-            if len(html) <= _LONGEST_CACHED:
+            if len(html) <= _LONGEST_CACHED and len(self._cache) < _MOST_CACHED:
                 self._cache[kind, source] = html
-            if len(self._cache) > _MOST_CACHED:
-                self._cache.popitem(last=False)
         self._html -= len(html)
         self._elements -= html.count("<")  # counts each element twice, if it is closed
         return (html, "") if self._html >= 0 and self._elements >= 0 else ("", _FULL)

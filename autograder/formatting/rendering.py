@@ -9,11 +9,15 @@ LaTeX becomes MathML, which browsers show without a script. Only MathML Core's e
 formula looks are kept: https://www.w3.org/TR/mathml-core/. Those that act or link are left out (`class`, `id`,
 `style`, `href`, `data-*`, `tabindex`, events, `maction`, `annotation-xml`). The lines and columns of tables come from
 MathML 3, for browsers that still draw them.
+
+Pictures in text cells are files next to the notebook, under names that no student chose.
 """
 
+import base64
 import re
 import secrets
 from html import escape, unescape
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import tostring
 
@@ -23,46 +27,26 @@ from nbconvert.filters.highlight import Highlight2HTML
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from pygments.token import STANDARD_TYPES
 
-from . import fragments
-from .fragments import LONGEST_CELL, as_it_is, is_short
-
 LONGEST_FORMULA = 2000
 _DEFINITIONS = re.compile(r"\\(\w*def|\w*command|let)(?![a-zA-Z])")
 """Commands that define commands: two lines of them can expand to any length."""
-NAMESPACE = "http://www.w3.org/1998/Math/MathML"
-
 MATHML_ELEMENTS = {
     *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "ms", "mfrac", "msqrt", "mroot", "mstyle", "merror"),
     *("mpadded", "mphantom", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mmultiscripts"),
     *("mprescripts", "mtable", "mtr", "mtd"),
 }
 
-_NUMBER = r"[+-]?(?:\d{1,3}(?:\.\d{0,6})?|\.\d{1,6})"
-_LENGTH = rf"{_NUMBER}(?:em|ex|px|pt|pc|mu|mm|cm|in|%|width|height|depth)?"
-_SPACE = rf"{_LENGTH}|(?:negative)?(?:very){{0,2}}(?:thin|medium|thick)mathspace"
-_COLOUR = r"[a-zA-Z]{1,30}|#[0-9a-fA-F]{3,8}"
-_YES_OR_NO = "true|false"
-_VALUES = {
-    "xmlns": re.escape(NAMESPACE),
-    "display": "block|inline",
-    "mathvariant": "[a-z]{1,12}(?:-[a-z]{1,12}){0,3}",
-    "form": "prefix|infix|postfix",
-    "scriptlevel": r"[+-]?\d",
-    "columnspan": r"\d{1,2}",
-    "rowspan": r"\d{1,2}",
-    "columnalign": "left|center|right",
-    "columnspacing": rf"{_LENGTH}(?: {_LENGTH})*",
-    "rowspacing": rf"{_LENGTH}(?: {_LENGTH})*",
-    "columnlines": "(?:none|solid|dashed)(?: (?:none|solid|dashed))*",
-    "rowlines": "(?:none|solid|dashed)(?: (?:none|solid|dashed))*",
-    **dict.fromkeys(["mathcolor", "mathbackground"], _COLOUR),
-    **dict.fromkeys(["width", "height", "depth", "voffset", "lspace", "rspace"], _SPACE),
-    **dict.fromkeys(["minsize", "maxsize", "linethickness"], _LENGTH),
-    **dict.fromkeys(["stretchy", "symmetric", "fence", "separator", "largeop", "movablelimits"], _YES_OR_NO),
-    **dict.fromkeys(["accent", "accentunder", "displaystyle"], _YES_OR_NO),
+MATHML_ATTRIBUTES = {
+    *("xmlns", "display", "mathvariant", "form", "scriptlevel", "mathcolor", "mathbackground", "displaystyle"),
+    *("width", "height", "depth", "voffset", "lspace", "rspace", "minsize", "maxsize", "linethickness"),
+    *("stretchy", "symmetric", "fence", "separator", "largeop", "movablelimits", "accent", "accentunder"),
+    *("columnspan", "rowspan", "columnalign", "columnspacing", "rowspacing", "columnlines", "rowlines"),
 }
-MATHML_ATTRIBUTES = {name: re.compile(values) for name, values in _VALUES.items()}
-"""The allowed attributes, each with its allowed values."""
+"""Attributes that say how a formula looks. Browsers ignore a value that an attribute cannot have."""
+LONGEST_CELL = 10_000
+"""Maximum number of characters of a cell that is formatted."""
+LONGEST_LINE = 500
+"""Maximum number of characters of a line in code that is highlighted."""
 
 
 def mathml(latex: str, display: str) -> str:
@@ -82,9 +66,8 @@ def mathml(latex: str, display: str) -> str:
     for element in formula.iter():
         if element.tag not in MATHML_ELEMENTS:
             element.tag = "mrow"
-        for name, value in list(element.attrib.items()):
-            if name not in MATHML_ATTRIBUTES or not MATHML_ATTRIBUTES[name].fullmatch(value):
-                del element.attrib[name]
+        for name in element.attrib.keys() - MATHML_ATTRIBUTES:
+            del element.attrib[name]
         # latex2mathml leaves entities as they are, and so a student's `<` too.
         element.text = element.text and unescape(element.text)
     return tostring(formula, encoding="unicode")
@@ -172,7 +155,7 @@ class _TextOnly(IPythonRenderer):
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
         # A picture from elsewhere would tell its owner who reads it.
-        if picture := fragments.element(url, re.sub(rf"{self._placeholder}-\d+;", "", text)):
+        if picture := element(url, re.sub(rf"{self._placeholder}-\d+;", "", text)):
             return self._trust(picture)
         return f"<i>[a picture, which is not shown here: {text or escape(url)}]</i>"
 
@@ -183,3 +166,77 @@ class _TextOnly(IPythonRenderer):
     def task_list_item(self, text: str, checked: bool = False) -> str:
         box = "\N{BALLOT BOX WITH CHECK}" if checked else "\N{BALLOT BOX}"
         return f"<li>{box} {text}</li>\n"
+
+
+def as_it_is(source: str) -> str:
+    """Return the HTML of a cell's text without any formatting."""
+    return f'<div class="highlight"><pre>{escape(source)}</pre></div>'
+
+
+def with_reason(reason: str, source: str) -> str:
+    """Return the HTML of a cell's text without any formatting, below the reason."""
+    return f"<p><i>{escape(reason)}</i></p>\n{as_it_is(source)}"
+
+
+def is_short(code: str) -> bool:
+    """Return whether code and its lines are short enough to be highlighted."""
+    return len(code) <= LONGEST_CELL and max(map(len, code.split("\n"))) <= LONGEST_LINE
+
+
+LEFT_OUT = "picture-left-out"
+"""Text that replaces a picture that is left out."""
+SHOWN = re.compile(r"picture-\d{1,3}\.(?:png|jpg|gif|webp)")
+"""The name of a file that a browser may show: a raster picture, by its first bytes."""
+DOWNLOADED = re.compile(r"attachment-\d{1,3}\.bin")
+"""The name of a file with any other content, which is for download only."""
+_MEDIA = {"png": "image/png", "jpg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
+_MOST_EMBEDDED = 4 << 20
+"""Maximum number of bytes of pictures within one page."""
+_LONGEST_TEXT = 300
+_ELEMENT = re.compile(rf'<img alt="([^"]*)" src="({SHOWN.pattern})">')
+_LINK = re.compile(rf'<a href="{DOWNLOADED.pattern}" download>([^<]*)</a>')
+
+
+def element(name: str, text: str) -> str:
+    """Return the HTML of a picture, a file or something that was left out; empty for the name of anything else.
+
+    text: the picture's description, as HTML.
+    """
+    plain = " ".join(unescape(re.sub("<[^>]*>", "", text)).split())[:_LONGEST_TEXT]
+    said = escape(plain)
+    if SHOWN.fullmatch(name):
+        return f'<img alt="{said}" src="{name}">'
+    if DOWNLOADED.fullmatch(name):
+        return f'<a href="{name}" download>[a file, for download only: {said or name}]</a>'
+    if name == LEFT_OUT:
+        return f"<i>[a picture is left out here, because the notebook's pictures are too large or too many: {said}]</i>"
+    return ""
+
+
+def elements_of(text: str) -> str:
+    """Return the HTML of all pictures that a text names, for a text that is shown as it is."""
+    names = dict.fromkeys(re.findall(rf"\((({SHOWN.pattern})|({DOWNLOADED.pattern}))\)", text))
+    return "".join(f"<p>{element(name, name)}</p>\n" for name, *_ in names)
+
+
+def embedded(page: str, folder: Path) -> str:
+    """Return a page with its pictures in it, for pages that are sent without the files next to the notebook.
+
+    folder: where the notebook is. Files for download are only named.
+    """
+    left = _MOST_EMBEDDED
+
+    def picture(match: re.Match[str]) -> str:
+        nonlocal left
+        text, name = match.groups()
+        try:
+            content = (folder / name).read_bytes()
+        except OSError:
+            content = b""
+        left -= len(content)
+        if not content or left < 0:
+            return f"<i>[a picture of your notebook, which is not repeated here: {text}]</i>"
+        data = base64.b64encode(content).decode()
+        return f'<img alt="{text}" src="data:{_MEDIA[name.rpartition(".")[2]]};base64,{data}">'
+
+    return _LINK.sub(r"<i>\1</i>", _ELEMENT.sub(picture, page))

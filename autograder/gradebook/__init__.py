@@ -2,5 +2,5 @@
 
 The package adds tables of its own to nbgrader's gradebook (`records`). `lateness` computes due dates and penalties; the
 rule of the penalty is a setting, so it is in `course.settings`. The package imports neither torch nor pytest.
-Others import all its modules but `roster_table`.
+Others import all its modules.
 """

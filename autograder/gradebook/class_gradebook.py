@@ -1,10 +1,14 @@
-"""The class in nbgrader's gradebook, in one database session for a whole batch of submissions."""
+"""The class in nbgrader's gradebook: everyone's grades, and one database session for a whole batch of submissions.
+
+Scores that persons gave, and late penalties, count as they do in nbgrader.
+"""
 
 import re
+import shlex
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,17 +18,125 @@ from nbgrader.api import Assignment, Base, Gradebook, MissingEntry, Student, Sub
 from sqlalchemy import Column, MetaData, String, Table, inspect, select
 from sqlalchemy.orm import Session
 
-from .. import course
-from . import entry, lateness, nbgrader_course, records, reweights
+from .. import UserError, course
+from . import lateness, nbgrader_course, records, reweights
 from .clean_notebook import released
-from .entry import Entry
-from .grades import UnitGrades, unit_grades
-from .lateness import Deadlines, LatePenalties
-from .nbgrader_course import CourseProblem, Database, first_error, nbgrader_api
-from .records import Attempt, Record, Try
+from .entry import Cells, Entry, Shown, all_entries, counts_by, find_cells, find_entry, new_entry
+from .lateness import Deadlines, LateDays, LatePenalties, extensions_of_unit
+from .nbgrader_course import CourseProblem, Database, course_directory, first_error, nbgrader_api
+from .records import Attempt
 from .reweights import Rules
-from .roster import Enrolled
+from .roster import Enrolled, enrolled
 from .time_stamp import StampFormat
+
+
+class NoGrades(UserError):
+    """There are no grades of a unit; `str()` says what to do."""
+
+
+@dataclass(frozen=True)
+class Grade:
+    """One student's grade for a unit."""
+
+    shown: Shown
+    waiting: frozenset[str] = frozenset()
+    """The grade cells that a person has still to grade, which count 0 until then."""
+    late: timedelta = timedelta()
+    """Time between the due date and the submission; zero if it was in time."""
+    status: str = ""
+    """Status of the report. Like the next two fields, empty if `autograder` did not give the grade."""
+    submission: str = ""
+    """SHA-256 of the graded file."""
+    page: str = ""
+    """Digest of the feedback page's content."""
+    timestamp: datetime | None = None
+    """Submission time in UTC, as recorded in the gradebook."""
+    unresolved: str | None = None
+    """Text of a time stamp that does not determine the submission time."""
+
+    @property
+    def score(self) -> float:
+        """The score with the penalty, never below 0."""
+        return max(0.0, self.shown.score - self.shown.late_penalty)
+
+
+@dataclass(frozen=True)
+class UnitGrades:
+    """Everyone's grades for a unit."""
+
+    unit: str
+    points: Mapping[str, float]
+    """Maximum score of each grade cell, in the notebook's order."""
+    grades: Mapping[str, Grade]
+    """Grades by student, sorted by id; students without a submission in the gradebook have none."""
+    students: Sequence[Enrolled]
+    """Everyone in the gradebook, by id."""
+    extensions: Mapping[str, timedelta]
+    """Extensions of the due date by student, also of those without a submission."""
+    late_days: Mapping[str, LateDays]
+    """Late days of everyone in the gradebook; empty if the class has none, or if the unit has no due date."""
+
+    def of_students(self, ids: Collection[str]) -> "UnitGrades":
+        """Return the grades of these students only."""
+        return replace(
+            self,
+            grades={student: grade for student, grade in self.grades.items() if student in ids},
+            students=[student for student in self.students if student.id in ids],
+            extensions={student: extension for student, extension in self.extensions.items() if student in ids},
+            late_days={student: days for student, days in self.late_days.items() if student in ids},
+        )
+
+    @property
+    def max_score(self) -> float:
+        """The maximum score, written questions included."""
+        return sum(self.points.values())
+
+    @property
+    def waiting(self) -> int:
+        """The number of written answers that a person has still to grade."""
+        names = [name for grade in self.grades.values() for name in grade.waiting]
+        return sum(not name.startswith(course.CHECK_PREFIX) for name in names)
+
+
+def of_units(root: Path, units: list[str]) -> list[UnitGrades]:
+    """Return the grades of these units in a course's gradebook. Raises UnknownUnit, NoGrades and CourseProblem."""
+    for unit in units:
+        course.unit(unit)
+    gradebook = nbgrader_course.database_of(root)
+    deadlines = Deadlines.of_course(course_directory(root))
+    with gradebook.reading() as session:
+        if session is None:
+            raise NoGrades(f"Nothing is graded yet: there is no {gradebook}. Run `{_grade(units[0], root)}`.")
+        cells = {unit: find_cells(session, unit) for unit in units}
+        if unknown := next((unit for unit in units if cells[unit] is None), None):
+            raise NoGrades(f"Nothing of {unknown} is graded in {gradebook} yet. Run `{_grade(unknown, root)}`.")
+        return [unit_grades(session, unit, its, deadlines) for unit, its in cells.items() if its]
+
+
+def _grade(unit: str, root: Path) -> str:
+    return shlex.join(["autograder", "grade", unit, "--course", str(root)])
+
+
+def unit_grades(session: Session, unit: str, cells: Cells, deadlines: Deadlines) -> UnitGrades:
+    """Return everyone's grades for a unit."""
+    in_order = [name for name in course.unit(unit).points if name in cells.points]
+    in_order += [name for name in cells.points if name not in in_order]  # cells of an earlier version of the unit
+    provenance = records.all_provenance(session)
+    grades, days = {}, deadlines.days_of(session, unit)
+    for student, its in all_entries(session, cells, deadlines, days).items():
+        origin = provenance.get(its.id)
+        about = (origin.status, origin.submission, origin.page) if origin else ("", "", "")
+        waiting = frozenset(its.waiting())
+        grades[student] = Grade(its.shown(), waiting, its.late, *about, its.timestamp, its.unresolved)
+    return UnitGrades(
+        unit,
+        {name: cells.points[name] for name in in_order},
+        grades,
+        enrolled(session),
+        extensions_of_unit(session, unit),
+        days,
+    )
+
 
 _VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32), nullable=False))
 """nbgrader's own table with the version of the gradebook."""
@@ -71,7 +183,7 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         if not self._holds_the_unit():
             self._put_unit()
             self._put_points()
-        cells = entry.find_cells(self._session, unit)
+        cells = find_cells(self._session, unit)
         assert cells is not None
         self._cells = cells
 
@@ -93,11 +205,11 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
 
     def entry(self, student: str) -> Entry | None:
         """Return the student's entry for the unit, if there is one."""
-        return entry.find_entry(self._session, self._unit, self._cells, student, self.deadlines)
+        return find_entry(self._session, self._unit, self._cells, student, self.deadlines)
 
     def new_entry(self, student: str) -> Entry:
         """Return an empty entry for the unit's cells, for a student who has none."""
-        return entry.new_entry(self._session, self._unit, self._cells, student, self.deadlines)
+        return new_entry(self._session, self._unit, self._cells, student, self.deadlines)
 
     def grades(self) -> UnitGrades:
         """Return the unit's grades of all students."""
@@ -135,7 +247,7 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
             .filter(SubmittedNotebook.notebook_id == self._cells.notebook)
         )
         counted = records.all_counted(self._session)
-        return {student for student, notebook in rows if not entry.counts_by(counted.get(notebook), self._cells)}
+        return {student for student, notebook in rows if not counts_by(counted.get(notebook), self._cells)}
 
     def penalise(self, entry: Entry) -> bool:
         """Set an entry's late penalty as nbgrader's plugin computes it now; return whether that changes the points."""
@@ -152,27 +264,19 @@ class ClassGradebook(AbstractContextManager["ClassGradebook"]):
         others = self._session.query(Assignment.name).filter(Assignment.name != self._unit)
         for (unit,) in others.order_by(Assignment.duedate).all():
             penalties = LatePenalties(self._directory, self._gradebook, unit)
-            cells = entry.find_cells(self._session, unit)
-            for student, its in entry.all_entries(self._session, cells, self.deadlines, {}).items() if cells else ():
+            cells = find_cells(self._session, unit)
+            for student, its in all_entries(self._session, cells, self.deadlines, {}).items() if cells else ():
                 if (its.penalty(penalties) or 0.0) != its.shown().late_penalty:
                     outdated.setdefault(unit, []).append(student)
         return outdated
 
-    def history(self, kind: type[Record], student: str) -> list[Record]:
-        """Return a student's records of one kind, oldest first: attempts, or gradings that gave no grade."""
-        table = records.HISTORIES[kind]
-        rows = self._session.execute(select(table).filter_by(student=student, unit=self._unit).order_by(table.c.id))
-        return [kind(*values) for _, _, _, *values in rows]
+    def attempts(self, student: str) -> list[Attempt]:
+        """Return a student's attempts, oldest first."""
+        return records.attempts(self._session, self._unit, student)
 
-    def add(self, student: str, record: Attempt | Try) -> None:
-        """Record an attempt, or a grading that is about to begin."""
-        new = records.HISTORIES[type(record)].insert()
-        self._session.execute(new.values(student=student, unit=self._unit, **asdict(record)))
-
-    def remove_try(self, student: str, begun: Try, *, earlier: bool = False) -> None:
-        """Remove the record of a grading. earlier: also remove all other records of gradings of the same file."""
-        same = {"submission": begun.submission} | ({} if earlier else {"begun_at": begun.begun_at})
-        self._session.execute(records.HISTORIES[Try].delete().filter_by(student=student, unit=self._unit, **same))
+    def add_attempt(self, student: str, attempt: Attempt) -> None:
+        """Record an attempt."""
+        records.add_attempt(self._session, self._unit, student, attempt)
 
     def commit(self) -> None:
         """Commit all changes since the last commit in one transaction, and free their memory."""

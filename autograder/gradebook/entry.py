@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session
 from .. import course
 from ..report import Report
 from . import records, reweights
-from .lateness import Deadline, Deadlines, LateDays, LatePenalties, is_past_due, lateness, record_time, take_extension
+from .lateness import Deadline, Deadlines, LateDays, LatePenalties, is_past_due, lateness, take_extension
 from .records import Provenance, Reading
 from .time_stamp import SubmissionTime
 
@@ -80,6 +80,23 @@ class Shown(msgspec.Struct):
     def digest(self) -> str:
         """SHA-256 of the content."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+    def put_into(self, notebook: Any) -> dict[str, Any]:
+        """Put scores and comments into the cells of a graded notebook; return the variables of the page's template."""
+        for cell in notebook.cells:
+            about = cell.metadata.get("nbgrader", {})
+            if utils.is_solution(cell):
+                about["comment"] = self.comments[about["grade_id"]]
+            if utils.is_grade(cell):
+                about["score"] = self.scores[about["grade_id"]]
+                about["points"] = self.points[about["grade_id"]]
+                about["waiting"] = about["grade_id"] in self.waiting
+                about["blank"] = about["grade_id"] in self.blank
+        return {
+            "score": self.score - self.late_penalty,
+            "max_score": self.max_score,
+            **{name: getattr(self, name) for name in ("late_penalty", "is_time_unresolved", "deadline", "reweighted")},
+        }
 
 
 @dataclass(eq=False)
@@ -161,8 +178,15 @@ class Entry:
         records.put_provenance(self._session, self._notebook.id, provenance)
 
     def put_time(self, time: SubmissionTime, submission: str) -> None:
-        """Record the submission time. submission: SHA-256 of the file, whose provenance is recorded later."""
-        record_time(self._session, self._notebook, time, submission)
+        """Record the submission time, or that the time stamp does not determine it.
+
+        A file without a stamp keeps its earlier time if it has not changed: instructors may set that time themselves.
+        submission: SHA-256 of the file, whose provenance is recorded later.
+        """
+        before = self.provenance
+        if time != SubmissionTime() or (before and before.submission != submission):
+            self._submission.timestamp = time.utc
+        records.put_unresolved_stamp(self._session, self._notebook.id, time.unresolved)
         self.unresolved = time.unresolved
 
     def put(self, notebook: Any, report: Report) -> None:
@@ -222,7 +246,7 @@ class Entry:
             self._notebook.late_submission_penalty or 0.0,
             [name for name, grade in self._grades.items() if grade.auto_score is None and grade.manual_score is None],
             self.unresolved is not None,
-            [name for name, grade in self._grades.items() if is_blank(name, grade)],
+            [name for name, grade in self._grades.items() if _is_blank(name, grade)],
             is_past_due(self._submission),
             self._deadline(),
             [rule.sentence(exercise) for exercise, rule in self._cells.rules.items()],
@@ -339,7 +363,7 @@ def _score(grade: Any) -> float:
     return 0.0 if score is None else score + (grade.extra_credit or 0.0)
 
 
-def is_blank(name: str, grade: Any) -> bool:
+def _is_blank(name: str, grade: Any) -> bool:
     """Return whether a grade is that of a blank written answer, to which nbgrader itself gave 0."""
     return not name.startswith(course.CHECK_PREFIX) and grade.auto_score is not None and grade.manual_score is None
 

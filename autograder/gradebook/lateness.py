@@ -7,30 +7,26 @@ extension with the submission. Before a student's first submission, the row has 
 lists submissions ignores these rows. The row of a submission takes over the extension.
 """
 
-import difflib
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from nbgrader.api import Assignment, Gradebook, Student, SubmittedAssignment
+from nbgrader.api import Assignment, Student, SubmittedAssignment
 from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy.orm import Session
 
 from .. import UserError
 from ..course import settings
-from ..course.notebook import printable
+from ..course.notebook import list_names, printable
 from ..course.settings import FILE, LatePenalty, duration
-from . import nbgrader_course, records
-from .nbgrader_course import CourseProblem, course_directory, course_lock
+from . import nbgrader_course
+from .nbgrader_course import CourseProblem, course_directory, writing
 from .roster import Enrolled, class_list
-from .time_stamp import StampFormat, SubmissionTime, in_zone, time_in
-
-_MOST_NAMED = 5
+from .time_stamp import StampFormat, in_zone, time_in
 
 
 class LatePenalties:
@@ -151,18 +147,6 @@ def in_words(late: timedelta) -> str:
     return f"{minutes} minute{'' if minutes == 1 else 's'}"
 
 
-def record_time(session: Session, notebook: Any, time: SubmissionTime, submission: str) -> None:
-    """Record the time of a submitted notebook, or that its time stamp does not determine it.
-
-    A file without a stamp keeps its earlier time if it has not changed: instructors may set that time themselves.
-    submission: SHA-256 of the file, whose provenance is recorded later.
-    """
-    before = records.provenance(session, notebook.id)
-    if time != SubmissionTime() or (before and before.submission != submission):
-        notebook.assignment.timestamp = time.utc
-    records.put_unresolved_stamp(session, notebook.id, time.unresolved)
-
-
 def _named(error: Exception) -> str:
     return f"{type(error).__name__}: {printable(' '.join(str(error).split())).removesuffix('.')}"
 
@@ -223,70 +207,22 @@ class BadExtension(UserError):
     """An extension cannot be given or removed; `str()` says why and what to do."""
 
 
-@dataclass(frozen=True)
-class ExtensionRequest:
-    """An extension as the instructor writes it: one of the two texts is empty."""
-
-    until: str = ""
-    """The student's due date."""
-    by: str = ""
-    """The time from the unit's due date to the student's."""
-
-
-@dataclass(frozen=True)
-class DueDate:
-    """A unit's due date."""
-
-    utc: datetime
-    zone: Any
-    """The class's time zone."""
-
-    def in_zone(self, extension: timedelta = timedelta()) -> str:
-        """Return the due date, with an extension, as text in the class's time zone."""
-        return in_zone(self.utc + extension, self.zone)
-
-    def extension(self, request: ExtensionRequest) -> timedelta:
-        """Return the extension that is requested. Raises BadExtension."""
-        if bool(request.until) == bool(request.by):
-            raise BadExtension('Give either until, such as "2026-12-03 18:00", or by, such as 2d.')
-        if request.by:
-            extension = duration(request.by)
-            if not extension:
-                raise BadExtension(
-                    f"`{request.by}` is not an extension. Write days, hours or minutes: 2d, 36h, 1d 12h."
-                )
-            return extension
-        until = time_in(request.until.encode(), StampFormat(self.zone))
-        if until is None:
-            raise BadExtension(
-                f"`{request.until}` is not a date with a time, or a clock change in the class's time zone skips or "
-                f"repeats this time. Write it like {self.in_zone()[:16]}, or add an offset: "
-                f"{self.in_zone()[:16]} +0200."
-            )
-        if until <= self.utc:
-            raise BadExtension(
-                f"{self.in_zone(until - self.utc)} is not after the due date, {self.in_zone()}. Give a later date."
-            )
-        return until - self.utc
-
-
 class Extensions:
-    """The extensions of one unit in a course's gradebook."""
+    """The due date and the extensions of one unit in a course's gradebook."""
 
     def __init__(self, root: Path, unit: str, roster: Path | None = None, id_column: str | None = None) -> None:
         """Read the due date and the extensions. Raises BadExtension without a due date, BadRoster and CourseProblem."""
         self._root = root
         self._unit = unit
-        self._directory = course_directory(root)
-        self._database = nbgrader_course.database_of_directory(self._directory)
+        directory = course_directory(root)
         people = class_list(root, roster, id_column)
         self._roster = people.roster
         self._students = {student.id: student for student in people.roster.students}
         self._known = people.enrolled | set(self._students)
-        zone = StampFormat.of_course(self._directory).zone
-        if zone is None:
+        self._zone = StampFormat.of_course(directory).zone
+        if self._zone is None:
             raise BadExtension("c.Exchange.timezone in nbgrader_config.py is not a time zone such as Europe/Berlin.")
-        with self._database.reading() as session:
+        with nbgrader_course.database_of_directory(directory).reading() as session:
             due = session.query(Assignment.duedate).filter_by(name=unit).scalar() if session else None
             self.given: Mapping[str, timedelta] = extensions_of_unit(session, unit) if session else {}
             """Extensions by student, sorted by id."""
@@ -295,21 +231,19 @@ class Extensions:
                 f"{unit} has no due date that could be extended. Set one: nbgrader db assignment add {unit} --duedate "
                 '"2026-12-01 18:00".'
             )
-        self.due = DueDate(due, zone)
+        self._due: datetime = due
+
+    def due(self, extension: timedelta = timedelta()) -> str:
+        """Return the due date, with an extension, as text in the class's time zone."""
+        return in_zone(self._due + extension, self._zone)
 
     def refuse_unknown(self, students: Collection[str]) -> None:
         """Raise BadExtension if any of these students is neither on the roster nor in the gradebook."""
-        unknown = [student for student in students if student not in self._known]
-        if not unknown:
-            return
-        by_letters = {student.lower(): student for student in self._known}
-        near = (difflib.get_close_matches(name.lower(), by_letters) for name in unknown)
-        alike = {by_letters[letters] for names in near for letters in names}
-        hint = f" Did you mean {_some_names(sorted(alike))}?" if alike else ""
-        raise BadExtension(
-            f"Neither on the roster nor in the gradebook: {_some_names(unknown)}.{hint} No extension was changed. "
-            "Correct the id, or put the student on the roster."
-        )
+        if unknown := [student for student in students if student not in self._known]:
+            raise BadExtension(
+                f"Neither on the roster nor in the gradebook: {list_names(unknown)}. No extension was changed. Correct "
+                "the id, or put the student on the roster."
+            )
 
     def members(self, group: str) -> list[str]:
         """Return the students of a group on the roster. Raises BadExtension if there is no such group."""
@@ -317,23 +251,35 @@ class Extensions:
             return members
         raise BadExtension(f"No student on the roster has `{printable(group)}` in the column `group`.")
 
-    def extension(self, student: str, request: ExtensionRequest) -> timedelta:
-        """Return the extension that is requested for a student. Raises BadExtension."""
-        try:
-            return self.due.extension(request)
-        except BadExtension as reason:
-            raise BadExtension(f"{printable(student)}: {reason} No extension was changed.") from None
+    def extension(self, student: str, until: str, by: str) -> timedelta:
+        """Return the extension that an instructor writes as a date or as a time. Raises BadExtension.
+
+        until: the student's due date. by: the time from the unit's due date to the student's. One of the two is empty.
+        """
+        extension: timedelta | None = duration(by) if by else None
+        problem = ""
+        if bool(until) == bool(by):
+            problem = 'Give either until, such as "2026-12-03 18:00", or by, such as 2d.'
+        elif by:
+            problem = "" if extension else f"`{by}` is not an extension. Write days, hours or minutes: 2d, 36h, 1d 12h."
+        elif (moment := time_in(until.encode(), StampFormat(self._zone))) is None:
+            problem = (
+                f"`{until}` is not a date with a time, or a clock change in the class's time zone skips or repeats "
+                f"this time. Write it like {self.due()[:16]}, or add an offset: {self.due()[:16]} +0200."
+            )
+        else:
+            extension = moment - self._due
+            if extension <= timedelta():
+                problem = f"{self.due(extension)} is not after the due date, {self.due()}. Give a later date."
+        if problem or extension is None:
+            raise BadExtension(f"{printable(student)}: {problem} No extension was changed.")
+        return extension
 
     def put(self, extensions: Mapping[str, timedelta | None]) -> None:
         """Record these extensions in one transaction; None removes a student's extension. Raises CourseProblem."""
-        with (
-            course_lock(self._root),
-            self._database.explained_errors(),
-            closing(Gradebook(self._database.address, self._directory.course_id)) as gradebook,
-        ):
+        with writing(self._root) as session:
             for student, extension in extensions.items():
-                _put_extension(gradebook.db, self._unit, self._students.get(student, Enrolled(student)), extension)
-            gradebook.db.commit()
+                _put_extension(session, self._unit, self._students.get(student, Enrolled(student)), extension)
 
 
 def _put_extension(session: Session, unit: str, student: Enrolled, extension: timedelta | None) -> None:
@@ -379,8 +325,3 @@ def due_dates(directory: Any, unit: str) -> Callable[[str], datetime | None]:
         due = session.query(Assignment.duedate).filter_by(name=unit).scalar() if session else None
         extensions = extensions_of_unit(session, unit) if session else {}
     return lambda student: due and due + extensions.get(student, timedelta())
-
-
-def _some_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(map(printable, names[:_MOST_NAMED])) + more

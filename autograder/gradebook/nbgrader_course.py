@@ -12,13 +12,13 @@ import sqlite3
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nbgrader import dbutil
-from nbgrader.api import InvalidEntry
+from nbgrader.api import Gradebook, InvalidEntry
 from nbgrader.coursedir import CourseDirectory
 from sqlalchemy import create_engine, inspect, text
 from sqlalchemy.engine import URL, Engine, make_url
@@ -33,6 +33,8 @@ from ..course.settings import folder
 SETTINGS = "nbgrader_config.py"
 GRADEBOOK = "gradebook.db"
 """Name of SQLite's file in the course's folder."""
+KILOBYTE = 1000
+"""Bytes in a kilobyte, as nbgrader counts them in its settings."""
 LONGEST_ID = 128
 """Maximum number of characters of a student's id in nbgrader's tables."""
 _POSTGRESQL = "postgresql"
@@ -323,6 +325,23 @@ def course_lock(root: Path, lock: str = LOCK, command: str = "grade`, `import` o
             if not is_ours:
                 raise _already_locked(command, f"the gradebook {gradebook} already, perhaps on another machine")
         yield
+
+
+@contextmanager
+def writing(root: Path) -> Iterator[Session]:
+    """Lock a course, and open a session in its gradebook, which is committed unless the block raises an error.
+
+    Raises CourseProblem.
+    """
+    directory = course_directory(root)
+    database = database_of_directory(directory)
+    with (
+        course_lock(root),
+        database.explained_errors(),
+        closing(Gradebook(database.address, directory.course_id)) as gradebook,
+    ):
+        yield gradebook.db
+        gradebook.db.commit()
 
 
 def _already_locked(command: str, what: str) -> AlreadyLocked:

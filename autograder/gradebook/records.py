@@ -7,12 +7,10 @@
 - `autograder_points_change`: changes of an exercise's points (`PointsChange`).
 - `autograder_reading`: the reader of each written answer that is shared out (`Reading`).
 - `autograder_counted`: for each submission, the rules by which its points count, and a person's scores before them.
-- `autograder_try`: gradings that `serve` began (`Try`). A row is committed before the grading and removed with its
-  grade, so the number of tries is bounded, whatever the submission ends: a worker, the grading process or `serve`.
 """
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Column, Float, Integer, MetaData, String, Table, Text, inspect, select
 from sqlalchemy.orm import Session
@@ -52,18 +50,6 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Try:
-    """A grading that was begun and has given no grade yet."""
-
-    submission: str
-    """SHA-256 of the file."""
-    kit: str
-    """Digest of the autograder that graded it."""
-    begun_at: float
-    """Time at which the grading began, in seconds since 1970."""
-
-
-@dataclass(frozen=True)
 class PointsChange:
     """A change of an exercise's points, or its undoing."""
 
@@ -87,21 +73,12 @@ class Reading:
     """The points from the reader's sheet; None until a sheet with points is read."""
 
 
-Record = TypeVar("Record", Attempt, Try)
-
-
 def _columns(kind: type) -> list[Column[Any]]:
     return [Column(field.name, Float if field.type is float else Text, nullable=False) for field in fields(kind)]
 
 
 def _of_notebooks(name: str, *columns: Column[Any]) -> Table:
     return Table(name, METADATA, Column("submitted_notebook_id", String(32), primary_key=True), *columns)
-
-
-def _of_students(name: str, kind: type) -> Table:
-    student = Column("student", Text, nullable=False, index=True)
-    key = Column("id", Integer, primary_key=True), student, Column("unit", Text, nullable=False)
-    return Table(name, METADATA, *key, *_columns(kind))
 
 
 _MARKS = _of_notebooks("autograder_mark", *_columns(Provenance))
@@ -115,10 +92,10 @@ _POINTS_CHANGES = Table(
     "autograder_points_change", METADATA, Column("id", Integer, primary_key=True), Column("unit", Text, nullable=False),
     *_columns(PointsChange),
 )  # fmt: skip
-HISTORIES: dict[type, Table] = {
-    Attempt: _of_students("autograder_attempt", Attempt),
-    Try: _of_students("autograder_try", Try),
-}
+_ATTEMPTS = Table(
+    "autograder_attempt", METADATA, Column("id", Integer, primary_key=True),
+    Column("student", Text, nullable=False, index=True), Column("unit", Text, nullable=False), *_columns(Attempt),
+)  # fmt: skip
 
 
 def provenance_of(report: Report, page: str) -> Provenance:
@@ -185,6 +162,17 @@ def put_reading(session: Session, notebook: str, question: str, reading: Reading
     """Record the reading of a written answer instead of an earlier one."""
     session.execute(_READINGS.delete().filter_by(submitted_notebook_id=notebook, question=question))
     session.execute(_READINGS.insert().values(submitted_notebook_id=notebook, question=question, **asdict(reading)))
+
+
+def attempts(session: Session, unit: str, student: str) -> list[Attempt]:
+    """Return a student's attempts in a unit, oldest first."""
+    rows = session.execute(select(_ATTEMPTS).filter_by(student=student, unit=unit).order_by(_ATTEMPTS.c.id))
+    return [Attempt(*values) for _, _, _, *values in rows]
+
+
+def add_attempt(session: Session, unit: str, student: str, attempt: Attempt) -> None:
+    """Record an attempt."""
+    session.execute(_ATTEMPTS.insert().values(student=student, unit=unit, **asdict(attempt)))
 
 
 def points_changes(session: Session, unit: str) -> list[PointsChange]:

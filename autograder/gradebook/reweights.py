@@ -5,24 +5,21 @@ Reports are stored with the points that the hidden tests gave, so each rule is a
 rule's result.
 """
 
-import difflib
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from nbgrader.api import Gradebook
 from sqlalchemy.orm import Session
 
 from .. import UserError, course
 from ..course.notebook import printable
 from ..report import ExerciseReport, Report, Reweighted
 from . import nbgrader_course, records
-from .nbgrader_course import course_directory, course_lock
+from .nbgrader_course import course_directory, writing
 from .records import PointsChange
 
 _DIGITS = 2
@@ -194,15 +191,10 @@ class Reweighting(NamedTuple):
                 raise BadReweight(f"Nothing is graded yet: there is no {its}. Run `autograder grade {self.unit.name}`.")
             if kind == "undo" and exercise not in of_unit(session, self.unit.name):
                 raise BadReweight(f"{exercise} already counts the points that it was released with: {released:g}.")
-        with (
-            course_lock(self.root),
-            its.explained_errors(),
-            closing(Gradebook(its.address, directory.course_id)) as gradebook,
-        ):
-            records.METADATA.create_all(gradebook.engine)
+        with writing(self.root) as session:
+            records.METADATA.create_all(session.connection())
             change = PointsChange(exercise, kind, float(most), float(released), time.time())
-            records.add_points_change(gradebook.db, self.unit.name, change)
-            gradebook.db.commit()
+            records.add_points_change(session, self.unit.name, change)
         return of_class(directory, self.unit.name).get(exercise)
 
     def log(self) -> Iterator[str]:
@@ -227,6 +219,4 @@ class Reweighting(NamedTuple):
             raise BadReweight(
                 f"{exercise} is a written question: a person gives its points, and changes them in formgrader."
             )
-        near = difflib.get_close_matches(exercise, names)
-        hint = f" Did you mean {' or '.join(near)}?" if near else f" There are: {', '.join(names)}."
-        raise BadReweight(f"{self.unit.name} has no exercise `{printable(exercise)}`.{hint}")
+        raise BadReweight(f"{self.unit.name} has no exercise `{printable(exercise)}`. There are: {', '.join(names)}.")

@@ -12,17 +12,16 @@ from nbgrader.api import Assignment, Student
 from sqlalchemy.orm import Session
 
 from ..course import settings
-from ..course.notebook import printable
+from ..course.notebook import list_names, printable
 from ..course.submitted_files import RULE, can_be_id, is_one_name
-from . import nbgrader_course, roster_table
-from .roster_table import BadRoster as BadRoster
-from .roster_table import Line, RosterTable
+from . import nbgrader_course, tables
+from .tables import BadRoster as BadRoster
+from .tables import Line, RosterTable
 
 ROSTER = "roster.csv"
 TEMPLATE = "id,first_name,last_name,email\n"
 """A roster without students."""
 
-_MOST_NAMED = 20
 _BEFORE_AT = " before @"
 """Suffix of a column's name, for the part of its addresses that is before the @."""
 _TEST_STUDENT = "Student, Test"
@@ -82,7 +81,7 @@ class Roster:
         if students := [student for student in self.students if wanted in sections.get(student.id, ())]:
             return replace(self, students=students)
         if names := sorted({name for text in texts.values() for name in self._separated(text)}):
-            raise BadRoster(f"The roster has no section `{printable(section)}`. Its sections are: {_some(names)}.")
+            raise BadRoster(f"The roster has no section `{printable(section)}`. Its sections are: {list_names(names)}.")
         raise BadRoster("No student on the roster has a section. Add a column `section` to the roster.")
 
     def group_of(self, student: str) -> list[str]:
@@ -143,8 +142,8 @@ class ClassList:
         if self.file and len(submitted) > 1 and set(ids).isdisjoint(submitted):
             raise Strangers(
                 f"Nobody who submitted {unit} is on the roster {self.file}: there are submissions of "
-                f"{_some(submitted, 5)}, and its ids are {_some(ids, 5)}. Nothing in this unit is graded. If another "
-                "column has the ids, name it with `--id-column`; else put these students on the roster."
+                f"{list_names(submitted, 5)}, and its ids are {list_names(ids, 5)}. Nothing in this unit is graded. If "
+                "another column has the ids, name it with `--id-column`; else put these students on the roster."
             )
 
 
@@ -269,7 +268,7 @@ def read(
         or Moodle's the first column of those that can name a folder.
     header: further words of headers, each with the English one.
     """
-    table = roster_table.read(path, _NAMES, header or {})
+    table = tables.read(path, _NAMES, header or {})
     kind = _kind(set(table.words.values()))
     people, test_students, points = _people(table, kind)
     column = _id_column(path, table, kind, people, id_column)
@@ -330,7 +329,7 @@ def _id_column(path: Path, table: RosterTable, kind: _Kind, people: list[Line], 
         column = required.strip().lower()
         if column.removesuffix(_BEFORE_AT) not in columns:
             raise BadRoster(
-                f"The roster {path} has no column `{printable(required)}`. Its columns are: {_some(table.header)}."
+                f"The roster {path} has no column `{printable(required)}`. Its columns are: {list_names(table.header)}."
             )
         return column
     for column in kind.ids:
@@ -338,8 +337,8 @@ def _id_column(path: Path, table: RosterTable, kind: _Kind, people: list[Line], 
             return column
     raise BadRoster(
         f"The roster {path} names nobody: it must have a header with a column `id`, and a line for each student, or be "
-        f"the table that Canvas or Moodle exports. Its columns are: {_some(table.header) or 'none'}. If another column "
-        "has the ids, name it with `--id-column`."
+        f"the table that Canvas or Moodle exports. Its columns are: {list_names(table.header) or 'none'}. If another "
+        "column has the ids, name it with `--id-column`."
     )
 
 
@@ -349,10 +348,10 @@ def _check(path: Path, people: list[Line], ids: list[str], column: str) -> None:
         raise BadRoster(f"The roster {path} names nobody: its column `{printable(column)}` is empty.")
     if without := [str(line.number) for line, name in zip(people, ids, strict=True) if not name]:
         raise BadRoster(
-            f"The roster {path} has no {printable(column)} in line {_some(without)}: add it, or delete the line."
+            f"The roster {path} has no {printable(column)} in line {list_names(without)}: add it, or delete the line."
         )
     if repeated := [name for name, count in Counter(ids).items() if count > 1]:
-        raise BadRoster(f"The roster {path} has {_some(sorted(repeated))} more than once.")
+        raise BadRoster(f"The roster {path} has {list_names(sorted(repeated))} more than once.")
 
 
 def _enrolled(kind: _Kind, student: str, values: Mapping[str, str], words: Mapping[str, str]) -> Enrolled:
@@ -378,7 +377,7 @@ def _remarks(
     if table.encoding != "UTF-8":
         yield f"The roster {path} was read as {table.encoding}."
     if test_students:
-        yield f"Left out of the roster: {_some([_TEST_STUDENT] * test_students)}, Canvas's test student."
+        yield f"Left out of the roster: {list_names([_TEST_STUDENT] * test_students)}, Canvas's test student."
     if unsafe:
         yield (
             f"NOT TAKEN FROM THE ROSTER: {_ascii(unsafe)}, which cannot be a new student's id, in the column "
@@ -386,7 +385,7 @@ def _remarks(
         )
     known = {word for word in table.words.values() if word in kind.person or re.fullmatch(kind.others, word)}
     if unknown := [name for name in table.header if name and table.words[name] not in known]:
-        yield f"Unknown columns of the roster, which are not used: {_some(unknown)}."
+        yield f"Unknown columns of the roster, which are not used: {list_names(unknown)}."
 
 
 def _value(values: Mapping[str, str], words: Mapping[str, str], column: str) -> str:
@@ -403,9 +402,4 @@ def _column(header: Iterable[str], words: Mapping[str, str], name: str) -> str:
 
 def _ascii(ids: Collection[str]) -> str:
     """Return invalid ids as text, with invisible characters escaped."""
-    return _some([ascii(name)[1:-1] for name in ids])
-
-
-def _some(names: Sequence[str], most: int = _MOST_NAMED) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(printable(name[:100]) for name in names[:most]) + more
+    return list_names([ascii(name)[1:-1] for name in ids])

@@ -15,7 +15,6 @@ from .. import UserError, catalogue, course
 from ..catalogue.diagnosis import short_signature
 from ..course import content, notebook
 from ..course.cells import code_cells, unit_of, written_answers
-from ..course.settings import read_secret
 from ..graders import fixtures
 from ..graders.sandboxed import Change, SandboxedNotebook
 from ..pool.requests import GradeNotebook

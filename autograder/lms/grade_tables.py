@@ -8,9 +8,10 @@ from pathlib import Path
 
 from .. import UserError, course
 from ..course.submitted_files import OpenedFolder
-from ..gradebook.grades import UnitGrades, number, of_units, text, value
+from ..gradebook.class_gradebook import UnitGrades, of_units
 from ..gradebook.nbgrader_course import CourseProblem, course_directory
 from ..gradebook.roster import Roster, class_list
+from ..gradebook.tables import number, text, value
 
 NOT_SUBMITTED, NOT_GRADED, GRADED = "not_submitted", "not_graded", "graded"
 """Statuses for grades without a report: not submitted, not graded yet, or graded by nbgrader's own command."""

@@ -25,7 +25,7 @@ _PLATFORMS: tuple[Platform, ...] = ("Moodle", "Canvas")
 _LONGEST = 500
 """Most characters of a name that is read: platforms shorten names, and a longer one could be read in too many ways."""
 _DEEPEST = 50
-"""Most parts of a path that are inspected."""
+"""Most parts of a path that are read."""
 _MOODLE_WORD = "_assignsubmission_"
 _MOODLE_PART = re.compile(r"_([0-9]{1,20})_assignsubmission_([a-z0-9]+)(?=_|\Z)", re.S)
 _NUMBER = re.compile(r"[0-9]{1,20}")
@@ -54,64 +54,43 @@ class Reading:
     """Description of a submission that is not a file, such as `a link`; empty for files."""
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The platform that made a zip file, and the part of each path that the platform wrote."""
-
-    platform: Platform | Literal[""]
-    """Empty if no path has the form of Canvas or Moodle."""
-    level: int = 0
-    """Position, in a path, of the part that the platform wrote. The student chose the parts after it."""
-
-
-def layout(paths: Iterable[str], expected: str = "") -> Layout:
-    """Find the platform that made a zip file with these paths, and the part of each path that the platform wrote.
+def platform_of(paths: Iterable[str], expected: str = "") -> Platform | Literal[""]:
+    """Return the platform that made a zip file with these paths; empty if no path has the form of Canvas or Moodle.
 
     A path that has the form of both platforms does not count: a student on one platform may choose a file name in the
-    other's form, but the path then still has the form of the first platform. The part that the platform wrote is the
-    outermost one that has its form in at least half of the paths. Students may have imitated the form further inside.
+    other's form, but the path then still has the form of the first platform.
 
     expected: the roster's platform, or empty. It is returned if any path has only its form; otherwise the majority of
     the paths decides.
     """
-    candidates = [_levels(path) for path in paths]
-    votes = Counter(platform for levels in candidates if len(levels) == 1 for platform in levels)
-    if not any(candidates):
-        return Layout("")
-    best = max(_PLATFORMS, key=lambda name: (bool(votes[name]) and name == expected, votes[name], name == expected))
-    of_best = [levels[best] for levels in candidates if best in levels]
-    count = Counter(level for levels in of_best for level in levels)
-    least = min(len(of_best) / 2, max(count.values(), default=0))
-    return Layout(best, min((level for level in count if count[level] >= least), default=0))
+    forms = [[platform for platform in _PLATFORMS if _has_form(path, platform)] for path in paths]
+    if not any(forms):
+        return ""
+    votes = Counter(platform for platforms in forms if len(platforms) == 1 for platform in platforms)
+    return max(_PLATFORMS, key=lambda name: (bool(votes[name]) and name == expected, votes[name], name == expected))
 
 
-def readings(path: str, layout: Layout) -> list[Reading]:
+def _has_form(path: str, platform: Platform) -> bool:
+    return bool(_canvas(_parts(path)[-1]) if platform == "Canvas" else any(map(_MOODLE_PART.search, _parts(path))))
+
+
+def readings(path: str, platform: str) -> list[Reading]:
     """Return all ways to read the path of a file in a zip file; empty if it does not have the platform's form.
 
-    A path from Canvas may have several, because names that a student chose may contain numbers.
+    A path from Canvas may have several, because names that a student chose may contain numbers. In a path from Moodle,
+    the platform wrote the outermost part that has its form, and the student chose the parts within.
     """
     parts = _parts(path)
-    if layout.level >= len(parts):
-        return []
-    part, below = parts[layout.level], parts[layout.level + 1 :]
-    if layout.platform == "Canvas":
-        return [] if below else _canvas(part)
-    matches = list(_MOODLE_PART.finditer(part)) if layout.platform == "Moodle" else []
+    if platform != "Moodle":
+        return _canvas(parts[-1]) if platform else []
+    level = next((level for level, part in enumerate(parts) if _MOODLE_PART.search(part)), 0)
+    matches = list(_MOODLE_PART.finditer(parts[level]))
     # With the word in it twice, the student's name or the file's was chosen to imitate it.
-    return [_moodle(matches[0], below)] if len(matches) == part.count(_MOODLE_WORD) == 1 else []
+    return [_moodle(matches[0], parts[level + 1 :])] if len(matches) == parts[level].count(_MOODLE_WORD) == 1 else []
 
 
 def _parts(path: str) -> list[str]:
-    return path.replace("\\", "/").split("/")
-
-
-def _levels(path: str) -> dict[Platform, set[int]]:
-    """Return, for each platform, the positions of the parts of a path that have its form."""
-    parts = _parts(path)
-    moodle = {level for level, part in enumerate(parts[:_DEEPEST]) if _MOODLE_PART.search(part)}
-    canvas = {len(parts) - 1} if _canvas(parts[-1]) else set()
-    levels: dict[Platform, set[int]] = {"Moodle": moodle, "Canvas": canvas}
-    return {platform: positions for platform, positions in levels.items() if positions}
+    return path.replace("\\", "/").split("/")[:_DEEPEST]
 
 
 def _moodle(match: re.Match[str], below: list[str]) -> Reading:

@@ -6,7 +6,6 @@ COURSE/imported/replaced/. The zip files do not contain the times of submission,
 accepts the feedback files.
 """
 
-import errno
 import filecmp
 import os
 import re
@@ -24,22 +23,19 @@ import msgspec
 from .. import UserError, output_files
 from ..course.notebook import printable
 from ..course.submitted_files import BadZip, NotTaken, ZipFile, new_folder, path_within
-from ..gradebook.grades import UnitGrades
+from ..gradebook.class_gradebook import UnitGrades
+from ..gradebook.nbgrader_course import KILOBYTE
 from ..gradebook.roster import Roster
 from ..gradebook.time_stamp import TIMESTAMP
 from ..output_files import opened
-from .roster_match import Layout, NotMatched, Platform, Reading, RosterMatcher, layout, readings
+from .roster_match import NotMatched, Platform, Reading, RosterMatcher, platform_of, readings
 
 FOLDER = "imported"
 _REPLACED = "replaced"
 _MODE = 0o644
 _NOT_STUDENTS = {TIMESTAMP, "submission_secret.txt"}
 """Names of files that nbgrader writes next to a notebook and trusts; those from students are not imported."""
-_OF_ONE_STUDENT = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.ELOOP, errno.ENAMETOOLONG}
-"""Error numbers for problems with one student's folder; after any other error, the import ends."""
-_BAD_NAME = {errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ}
 _MOST_FILES = 1_000
-_KILOBYTE = 1000  # as nbgrader counts
 _MOST_BYTES = 20_000_000_000
 """Most bytes of all submissions in one zip file together."""
 
@@ -113,15 +109,14 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
     directory: nbgrader's `CourseDirectory`. root: the class's folder. Raises BadRecord, BadZip if the roster is another
     platform's, and OSError if the disk is full or cannot be written.
     """
-    names = layout((info.filename for info in file.files), roster.platform)
-    result = Imported(platform=names.platform)
+    result = Imported(platform=platform_of((info.filename for info in file.files), roster.platform))
     if result.platform and roster.platform not in ("", result.platform):
         raise BadZip(
             f"The zip file is from {result.platform} and the roster from {roster.platform}, so only names could match "
             f"files with students. Use {result.platform}'s own table as the roster."
         )
     origins = read_origins(root, unit)  # if it cannot be read, nothing is written
-    by_student = _by_student(file, unit, names, RosterMatcher(roster), result)
+    by_student = _by_student(file, unit, RosterMatcher(roster), result)
     left = _MOST_BYTES
     try:
         for student, files in by_student.items():
@@ -135,7 +130,7 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
                 result.left_out[student] = str(reason)
                 continue
             except OSError as error:
-                if error.errno not in _OF_ONE_STUDENT and not (error.errno == errno.EACCES and path.parent.is_dir()):
+                if error.errno in output_files.DISK_ERRORS or not path.parent.parent.is_dir():
                     raise
                 result.left_out[student] = f"{path} cannot be replaced: {error.strerror}"
                 continue
@@ -149,21 +144,19 @@ def import_zip(file: ZipFile, directory: Any, root: Path, unit: str, roster: Ros
     return result
 
 
-def _by_student(
-    file: ZipFile, unit: str, names: Layout, matcher: RosterMatcher, result: Imported
-) -> dict[str, list[_File]]:
+def _by_student(file: ZipFile, unit: str, matcher: RosterMatcher, result: Imported) -> dict[str, list[_File]]:
     """Return, by student, the newest file of each name, in the order of submission.
 
     A student to whom files with different numbers of the platform belong is left out. What is left out is added to
-    `result`. names, matcher: see `roster_match`.
+    `result`.
     """
     found: dict[str, dict[Path, _File]] = defaultdict(dict)
     numbers: dict[str, set[str]] = defaultdict(set)
     for info in file.files:
         try:
-            ways = readings(info.filename, names)
+            ways = readings(info.filename, result.platform)
             if not ways:
-                platform = names.platform or "Canvas or Moodle"
+                platform = result.platform or "Canvas or Moodle"
                 raise NotMatched(f"its name does not have the form of a submission from {platform}")
             student, reading = matcher.student(ways)
             numbers[student].add(reading.number)
@@ -211,13 +204,13 @@ def _unpack(file: ZipFile, files: list[_File], new: Path, directory: Any, left: 
     left: bytes that all students together may still use. Raises NotTaken if there are too many files, or if none can be
     unpacked.
     """
-    left = min(directory.max_dir_size * _KILOBYTE, left)
+    left = min(directory.max_dir_size * KILOBYTE, left)
     if len(files) > _MOST_FILES:
         raise NotTaken(f"there are more than {_MOST_FILES} files")
     size = 0
     for one in files:
         try:
-            size += _write(file, one, new / one.path, min(directory.max_file_size * _KILOBYTE, left - size))
+            size += _write(file, one, new / one.path, min(directory.max_file_size * KILOBYTE, left - size))
         except NotTaken as reason:
             result.left_out[one.name] = str(reason)
     if not any(new.iterdir()):
@@ -234,9 +227,9 @@ def _write(file: ZipFile, one: _File, path: Path, most: int) -> int:
     except (FileExistsError, NotADirectoryError):
         raise NotTaken("a file and a folder have the same name") from None
     except OSError as error:
-        if error.errno not in _BAD_NAME:
+        if error.errno in output_files.DISK_ERRORS:
             raise
-        raise NotTaken("this file system does not allow its name") from None
+        raise NotTaken(f"it could not be written: {error.strerror}") from None
     except NotTaken:
         path.unlink()
         raise

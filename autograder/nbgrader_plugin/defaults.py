@@ -8,8 +8,8 @@ costs.
 import atexit
 import csv
 import io
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
 from itertools import product
@@ -23,28 +23,27 @@ from nbgrader import api
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import CsvExportPlugin, LateSubmissionPlugin
-from nbgrader.preprocessors import GetGrades, NbGraderPreprocessor
+from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum
 
 from .. import output_files
 from ..course import settings
-from ..course.case_secret import read_secret
 from ..course.notebook_file import read_in, unreadable
-from ..course.settings import DAY, FILE
+from ..course.settings import DAY, FILE, read_secret
 from ..course.submitted_files import OpenedFolder
-from ..gradebook import clean_notebook, lateness, records, reweights
+from ..gradebook import clean_notebook, records
 from ..gradebook.clean_notebook import clean_or_stand_in, damage, without_put_back
-from ..gradebook.entry import is_blank, unmarked
-from ..gradebook.grades import number, text
-from ..gradebook.lateness import Deadlines, is_past_due, late_days
+from ..gradebook.entry import Entry, find_cells, find_entry
+from ..gradebook.lateness import Deadlines, late_days
 from ..gradebook.nbgrader_course import CourseProblem, newest_version, put_commands_on_path
 from ..gradebook.reweights import of_class, reweighted
+from ..gradebook.tables import number, text
 from ..gradebook.time_stamp import StampFormat, SubmissionTime, stamp_at
 from ..pool.grading_pool import GradingPool, GradingProcess, GradingRefused
 from ..pool.requests import Device, GradeNotebook
 from ..report import REPORT_FILE, Report
 from ..reports import pages
-from ..reports.graded_notebook import show_edits, write_report
+from ..reports.pages import show_edits, write_report
 from . import guards
 
 _PLUGIN = __package__
@@ -177,19 +176,11 @@ class RecordReport(NbGraderPreprocessor):
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         about = resources["nbgrader"]
         report = msgspec.json.decode(resources["outputs"][REPORT_FILE], type=Report)
-        has_no_mark = unmarked(report)
-        with Gradebook(about["db_url"]) as gradebook:
-            entry = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
-            for grade in entry.grades:
-                if has_no_mark(grade.name):
-                    grade.auto_score = None
-                    grade.needs_manual_grade = True
-            records.METADATA.create_all(gradebook.engine)
-            time = about.get(_SUBMISSION_TIME, SubmissionTime())
-            lateness.record_time(gradebook.db, entry, time, report.submission)
+        with _opened_entry(about, self.config) as entry:
+            entry.put(nb, report)
+            entry.put_time(about.get(_SUBMISSION_TIME, SubmissionTime()), report.submission)
             # No feedback page of the autograder shows this mark yet.
-            records.put_provenance(gradebook.db, entry.id, records.provenance_of(report, page=""))
-            gradebook.db.commit()
+            entry.put_provenance(records.provenance_of(report, page=""))
         return nb, resources
 
 
@@ -204,6 +195,20 @@ def _current_pool(device: Device, course_folder: str) -> GradingPool:
         pool.end_processes()
         _secrets[pool] = secret
     return pool
+
+
+@contextmanager
+def _opened_entry(about: Any, config: Any) -> Iterator[Entry]:
+    """Open a student's entry in the gradebook, and commit what the block changes. about: nbgrader's resources."""
+    deadlines = Deadlines.of_course(CourseDirectory(config=config))
+    with Gradebook(about["db_url"]) as gradebook:
+        records.METADATA.create_all(gradebook.engine)
+        cells = find_cells(gradebook.db, about["assignment"])
+        entry = cells and find_entry(gradebook.db, about["assignment"], cells, about["student"], deadlines)
+        if not entry:
+            raise MissingEntry(f"No submission of {about['assignment']} by {about['student']}")
+        yield entry
+        gradebook.db.commit()
 
 
 @cache
@@ -243,30 +248,17 @@ class ClassLatePenalty(LateSubmissionPlugin):
         return self.rule.points(score, late)
 
 
-class ReadGrades(GetGrades):
-    """Adds blank and ungraded answers, which nbgrader gives 0, unclear times, deadlines and edits of repairs."""
+class ReadGrades(NbGraderPreprocessor):
+    """Replaces nbgrader's `GetGrades`: puts what the gradebook holds into a notebook, as `autograder grade` does."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        nb, resources = super().preprocess(nb, resources)
         about = resources["nbgrader"]
-        deadlines = Deadlines.of_course(CourseDirectory(config=self.config))
-        with Gradebook(about["db_url"]) as gradebook:
-            entry = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
-            about["is_time_unresolved"] = entry.id in records.unresolved_stamps(gradebook.db)
-            days = deadlines.days_of(gradebook.db, about["assignment"], about["student"])
-            about["deadline"] = deadlines.of(entry.assignment, days.get(about["student"]))
-            rules = reweights.of_unit(gradebook.db, about["assignment"])
-            about["reweighted"] = [rule.sentence(exercise) for exercise, rule in rules.items()]
-            if is_past_due(entry.assignment):
-                show_edits(nb)
+        with _opened_entry(about, self.config) as entry:
+            shown = entry.shown()
+        about |= shown.put_into(nb)
+        if shown.is_past_due:
+            show_edits(nb)
         return nb, resources
-
-    def _get_score(self, cell: Any, resources: Any) -> None:
-        super()._get_score(cell, resources)
-        about = cell.metadata.nbgrader
-        grade = self.gradebook.find_grade(about["grade_id"], self.notebook_id, self.assignment_id, self.student_id)
-        about["waiting"] = grade.auto_score is None and grade.manual_score is None
-        about["blank"] = is_blank(about["grade_id"], grade)
 
 
 class GradesCsv(CsvExportPlugin):

@@ -21,6 +21,7 @@ from nbgrader.utils import notebook_hash
 
 from ..course.submitted_files import NotAFile, file_at, new_folder, replace_folder, restore_folder
 from ..gradebook.lateness import due_dates
+from ..gradebook.nbgrader_course import KILOBYTE
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import StampFormat, in_zone, time_near
 from .guards import SECRET, paths_like, read_beside
@@ -30,7 +31,6 @@ TIME = r"[^+]+(?:(?<=[ \d])\+\d\d(?::?\d\d)?(?=\+|$))?"
 _MOST_ENTRIES = 1_000
 _DEEPEST = 20
 _READ_AT_ONCE = 1 << 20
-_KILOBYTE = 1000  # as nbgrader counts
 _SHARED_FOLDER, _SHARED_FILE = 0o2775, 0o664
 _README = "README.md"
 _OWN_DATE = "If your instructor has given you more time, your own date counts."
@@ -157,7 +157,7 @@ class CollectSubmissions(ExchangeCollect):
 
     def _copy(self, source: Path, target: Path) -> None:
         """Copy a folder's regular files. Raises NotCollected if it is larger than a submission may be."""
-        room = self.coursedir.max_dir_size * _KILOBYTE
+        room = self.coursedir.max_dir_size * KILOBYTE
         top = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             entries = 0
@@ -184,7 +184,7 @@ class CollectSubmissions(ExchangeCollect):
             return 0
         with file:
             status = os.fstat(file.fileno())
-            if status.st_size > self.coursedir.max_file_size * _KILOBYTE:
+            if status.st_size > self.coursedir.max_file_size * KILOBYTE:
                 self.log.warning("Left out: %s", ascii(name))
                 return 0
             size = 0

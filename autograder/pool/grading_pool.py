@@ -9,9 +9,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from queue import SimpleQueue
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
@@ -44,6 +45,8 @@ from .requests import (
 
 _CLOSING_SECONDS = 5
 T = TypeVar("T", bound=Answer)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class GradingRefused(UserError):
@@ -256,6 +259,10 @@ class GradingPool:
         self._processes: list[GradingProcess | None] = [None] * size
         self._lock = threading.Lock()
         self._closing = threading.Event()
+        self._threads = ThreadPoolExecutor(size)
+        self._idle: SimpleQueue[int] = SimpleQueue()
+        for number in range(size):
+            self._idle.put(number)
 
     def start(self) -> None:
         """Start the processes, without waiting until they are ready. Raises GradingRefused."""
@@ -306,14 +313,16 @@ class GradingPool:
     def grade(self, submission: GradeNotebook, number: int = 0, *, tries: int = 1) -> Report:
         """Grade a submission in the process with this number, and return the report.
 
-        tries: number of attempts. If the process ends in each, the report has the status `grader_error`.
+        tries: number of attempts. If each gives no grade or ends the process, the report has the status `grader_error`.
         Raises GradingRefused, and NotStarted or GradingStopped if no process starts or the pool is closed.
         """
         process, stopped = self.running(number), ""  # raises if no process starts at all
-        for _ in range(tries):
+        for left in reversed(range(tries)):
             try:
                 process = self.running(number)  # may end while it starts, which counts as an attempt, too
-                return process.report(submission)
+                report = process.report(submission)
+                if report.status != "grader_error" or report.exercises or not left:
+                    return report
             except GradingStopped as error:
                 process.close()
                 if self._closing.is_set():
@@ -334,10 +343,28 @@ class GradingPool:
         except (GradingRefused, GradingStopped):
             return report
 
+    def submit(self, task: Callable[Concatenate[int, P], R], *arguments: P.args, **more: P.kwargs) -> Future[R]:
+        """Call a function in another thread, with the number of a process that no other such function uses meanwhile.
+
+        Functions wait for each other in the order of the calls. Raises RuntimeError once the pool is closed; what waits
+        then is cancelled.
+        """
+
+        def run() -> R:
+            number = self._idle.get()
+            try:
+                return task(number, *arguments, **more)
+            finally:
+                self._idle.put(number)
+
+        return self._threads.submit(run)
+
     def close(self) -> None:
-        """End all processes, even while they grade, and start no more."""
+        """End all processes, even while they grade, and start no more. Wait for the functions that were submitted."""
         self._closing.set()
+        self._threads.shutdown(wait=False, cancel_futures=True)
         self.end_processes()
+        self._threads.shutdown()
 
     def end_processes(self) -> None:
         """End all processes, even while they grade; new ones start when they are needed."""

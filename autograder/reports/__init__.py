@@ -1,7 +1,7 @@
 """The results of grading as people and programs read them.
 
-`graded_notebook` and `pages` make a student's feedback page, `class_report` reports on a whole class, `exports` writes
-reports for other programs: JSON lines, JUnit and Gradescope. No module changes a score. All pages share the head and
+`pages` makes a student's feedback page, `class_report` reports on a whole class, `exports` writes reports for other
+programs: JSON lines, JUnit and Gradescope. No module changes a score. All pages share the head and
 the stylesheet in `templates/base/`; the package `formatting` makes the HTML of students' texts and formulas. Others
-import `class_report`, `exports`, `graded_notebook` and `pages`.
+import `class_report`, `exports` and `pages`.
 """

@@ -20,9 +20,10 @@ from .. import __version__, course, output_files
 from ..course.cells import code_cells
 from ..course.notebook import RawNotebook, parse, printable
 from ..course.notebook_file import read_at
-from ..gradebook.grades import PLACES, Grade, NoGrades, UnitGrades, as_csv, number, of_units, rounded, text
+from ..gradebook.class_gradebook import Grade, NoGrades, UnitGrades, of_units
 from ..gradebook.nbgrader_course import course_directory
 from ..gradebook.roster import Enrolled
+from ..gradebook.tables import PLACES, as_csv, number, rounded, text
 from ..report import Report
 from .class_report_schema import (
     DIGITS,
@@ -35,9 +36,8 @@ from .class_report_schema import (
     Spread,
     ToLookAt,
 )
-from .graded_notebook import read_report
 from .mistakes import Names, WrongAnswer, WrongAnswers, full_name
-from .pages import NOISE, TEMPLATES, environment
+from .pages import NOISE, TEMPLATES, environment, read_report
 
 FOLDER = "reports"
 """Folder of class reports, in the course's folder."""

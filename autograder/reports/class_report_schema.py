@@ -57,7 +57,7 @@ class ExerciseFigures(msgspec.Struct, frozen=True):
 
 
 class CodeSample(msgspec.Struct, frozen=True):
-    """The code of one answer: without comments and docstrings, every string literal shown as '…'."""
+    """The code of one answer: without comments, docstrings and empty lines, every string literal shown as '…'."""
 
     code: str
     """Empty if no code can be shown; `note` says why."""

@@ -2,7 +2,7 @@
 
 import ast
 import inspect
-import re
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -17,7 +17,6 @@ from ..report import ExerciseReport, Report, TestReport, WrittenQuestion
 Visibility = Literal["visible", "hidden", "after_due_date", "after_published"]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_UNPRINTABLE = re.compile("[^\\x20-\\x7e]")
 _JUNIT_PROPERTIES = (
     "status", "score", "max_score", "isolation", "device", "version", "kit", "torch", "submission",
 )  # fmt: skip
@@ -31,16 +30,8 @@ _WRITTEN = {
 
 
 def json_line(value: Any) -> bytes:
-    """Return a value as one JSON object on a line, with every unprintable character escaped as its number."""
-    text = msgspec.json.encode(value).decode()
-    return _UNPRINTABLE.sub(_escape, text).encode() + b"\n"
-
-
-def _escape(match: re.Match[str]) -> str:
-    if match[0].isprintable():
-        return match[0]
-    units = match[0].encode("utf-16-be").hex(" ", 2).split()
-    return "".join(f"\\u{unit}" for unit in units)
+    """Return a value as one JSON object on a line of ASCII, with every other character escaped as its number."""
+    return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode() + b"\n"
 
 
 def json_schema(type_: type[msgspec.Struct]) -> bytes:

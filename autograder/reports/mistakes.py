@@ -5,9 +5,11 @@ A class report shows a student's code without comments and strings, and only if 
 
 import ast
 import contextlib
+import io
 import keyword
 import re
 import statistics
+import tokenize
 import unicodedata
 import warnings
 from collections import defaultdict
@@ -17,19 +19,18 @@ from itertools import permutations
 from pathlib import PurePosixPath
 
 from ..course.notebook import printable
-from ..gradebook.grades import rounded
 from ..gradebook.roster import Enrolled
+from ..gradebook.tables import rounded
 from ..report import Behaviour, Change, ExerciseReport
 from .class_report_schema import DIGITS, ChangedLine, Cluster, CodeSample, MistakeFigures, Unexplained
-from .graded_notebook import verdict
+from .pages import verdict
 
 LONGEST = 10_000
 """Maximum number of characters of a cell that is parsed: Python's parser may take long on larger ones."""
 _MOST_LINES = 40
 _MOST_CHARACTERS = 2_000
-_REMOVED = "…"
-_BLOCKS = ("body", "orelse", "finalbody")
-"""The fields with statements, of which Python requires at least one if there was one."""
+_TEXT = "'…'"
+"""The form in which a string is shown."""
 
 _LONG = 4
 """Minimum number of letters of a name that is found inside of words too, also when two parts of a name are written
@@ -47,7 +48,7 @@ class NotPython(Exception):
 
 
 def code_sample(source: str, wrong_lines: Collection[int] = ()) -> CodeSample:
-    """Return a student's code, cleaned and truncated to what a person reads. Raises NotPython.
+    """Return a student's code without comments and texts, truncated to what a person reads. Raises NotPython.
 
     wrong_lines: lines of `source` at fault, counted from 1.
     """
@@ -55,15 +56,11 @@ def code_sample(source: str, wrong_lines: Collection[int] = ()) -> CodeSample:
         raise NotPython
     try:
         with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(source)
-            cleaner = _Cleaner(wrong_lines)
-            cleaner.visit(tree)
-            code = ast.unparse(ast.fix_missing_locations(tree))
-            before, after = _statements(tree), _statements(ast.parse(code))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+            ast.parse(source)
+            lines = _without_texts(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
         raise NotPython from None
-    pairs = zip(before, after, strict=True) if len(before) == len(after) else ()
-    return _truncate(code, sorted({new.lineno for old, new in pairs if old in cleaner.wrong}))
+    return _truncate([line for _, line in lines], [n for n, (old, _) in enumerate(lines, 1) if old in wrong_lines])
 
 
 def line_sample(line: str) -> str:
@@ -74,60 +71,43 @@ def line_sample(line: str) -> str:
     return ""
 
 
-class _Cleaner(ast.NodeTransformer):
-    """Removes docstrings and the text of strings."""
+def _without_texts(source: str) -> list[tuple[int, str]]:
+    """Return the lines of code without comments, with every string as '…', and each with its number in the source.
 
-    def __init__(self, wrong_lines: Collection[int]) -> None:
-        self._wrong_lines = frozenset(wrong_lines)
-        self.wrong: set[ast.AST] = set()
-        """The statements on the wrong lines."""
-
-    def visit(self, node: ast.AST) -> ast.AST | None:
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant | ast.JoinedStr):
-            return None if _is_text(node.value) else node
-        if isinstance(node, ast.expr) and _is_text(node):
-            return ast.Constant(_REMOVED)
-        if isinstance(node, ast.stmt) and not self._wrong_lines.isdisjoint(_own_lines(node)):
-            self.wrong.add(node)
-        blocks = [name for name in _BLOCKS if getattr(node, name, None)]
-        node = self.generic_visit(node)
-        for name in blocks:
-            if getattr(node, name) == []:
-                setattr(node, name, [ast.Pass()])
-        return node
-
-
-def _is_text(node: ast.AST) -> bool:
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str | bytes)
-    return type(node).__name__ in ("JoinedStr", "TemplateStr")
+    Lines in which nothing else is left are left out.
+    """
+    lines: list[str | None] = list(source.split("\n"))
+    spans: list[tuple[tuple[int, int], tuple[int, int], str]] = []
+    begun: list[tuple[int, int]] = []
+    """Beginnings of the f-strings around a token."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        kind = tokenize.tok_name[token.type]
+        if kind.endswith("STRING_START"):
+            begun.append(token.start)
+        elif kind.endswith("STRING_END"):
+            start = begun.pop()
+            spans += [] if begun else [(start, token.end, _TEXT)]
+        elif not begun and kind in ("COMMENT", "STRING"):
+            spans.append((token.start, token.end, _TEXT if kind == "STRING" else ""))
+    for (first, left), (last, right), text in reversed(spans):
+        rest = (lines[last - 1] or "")[right:]
+        lines[first - 1] = (lines[first - 1] or "")[:left] + text + rest
+        lines[first:last] = [None] * (last - first)
+    remaining = [(number, line.rstrip()) for number, line in enumerate(lines, 1) if line is not None]
+    return [(number, line) for number, line in remaining if line.strip() not in ("", _TEXT)]
 
 
-def _own_lines(statement: ast.stmt) -> range:
-    """Return a statement's lines; if it has a body, the lines above the body."""
-    body = getattr(statement, "body", None) or getattr(statement, "cases", None)
-    end = statement.end_lineno or statement.lineno
-    if body:
-        first = getattr(body[0], "lineno", None) or body[0].pattern.lineno
-        end = max(statement.lineno, first - 1)
-    return range(statement.lineno, end + 1)
-
-
-def _statements(tree: ast.AST) -> list[ast.stmt]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
-
-
-def _truncate(code: str, wrong_lines: list[int]) -> CodeSample:
+def _truncate(code: list[str], wrong_lines: list[int]) -> CodeSample:
     lines: list[str] = []
     left = _MOST_CHARACTERS
-    for line in map(printable, code.split("\n")[:_MOST_LINES]):
+    for line in map(printable, code[:_MOST_LINES]):
         left -= len(line)
         if left < 0:
             break
         lines.append(line)
-    if not "".join(lines).strip():
+    if not lines:
         raise NotPython
-    note = "" if len(lines) == code.count("\n") + 1 else "The rest of it is not shown."
+    note = "" if len(lines) == len(code) else "The rest of it is not shown."
     return CodeSample("\n".join(lines), [line for line in wrong_lines if line <= len(lines)], note)
 
 

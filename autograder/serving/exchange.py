@@ -1,9 +1,8 @@
 """nbgrader's exchange, as far as serving needs it: submissions are collected, and pages are released.
 
 An index of the exchange's inbound folder determines whose folder is collected next. Each folder's name is parsed only
-once. Only a student's newest few folders are opened. Accounts take turns: after a folder of one account, one of each
-other account is collected before it is that account's turn again. So an account that fills the inbound folder delays
-nobody else.
+once. Only a student's newest few folders are opened, and students take turns. So a student who fills the inbound
+folder delays nobody else.
 """
 
 import contextlib
@@ -13,19 +12,17 @@ import os
 import re
 import stat
 import time
-from bisect import bisect_right, insort
+from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
-from itertools import chain, islice, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from nbgrader.exchange import ExchangeError
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..gradebook.lateness import due_dates
 from ..gradebook.nbgrader_course import course_directory
 from ..gradebook.roster import may_be_graded
 from ..gradebook.time_stamp import TIMESTAMP, StampFormat, time_near
@@ -34,15 +31,10 @@ from ..nbgrader_plugin.guards import SECRET
 
 NEWEST = 5
 """Maximum number of a student's folders that are opened in one round."""
-SLOWLY_DATED = 100
-"""Maximum number of a student's times in other formats than nbgrader's default that are parsed in one round."""
 _AGAIN_SECONDS = 0.1
 _QUIET_SECONDS = 5.0
 """Seconds without a change after which a folder that nbgrader's `submit` did not finish is collected."""
 _MOST_INSPECTED = 100  # files in a folder that is not finished
-_AS_SUBMIT_WRITES = re.compile(r"((?:19[89]|20\d)\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}) UTC", re.ASCII)
-_TIME_AND_SECRET = re.compile(rf"({TIME})(?:\+[^+]*)?", re.DOTALL)
-_UNDATED = datetime.min
 
 
 @dataclass(eq=False)
@@ -52,23 +44,20 @@ class Sender:
     unit: str
     student: str
     account: int
-    undated: list[str] = field(default_factory=list)
-    """Names whose times are not parsed yet."""
-    dated: list[tuple[datetime, str]] = field(default_factory=list)
-    """Times and names of the other folders, the newest last."""
-    settled: tuple[datetime, str] = (_UNDATED, "")
+    folders: list[tuple[datetime, str]] = field(default_factory=list)
+    """Times and names, the newest last."""
+    settled: tuple[datetime, str] = (datetime.min, "")
     """The newest folder that is collected, or cannot be. Older ones no longer matter."""
 
-    def newest(self, due: datetime | None) -> Sequence[tuple[datetime, str]]:
-        """Return the newest few that may be collected, newest first; if any came by the due date, only of those."""
-        last = bisect_right(self.dated, due, key=lambda its: its[0]) if due else 0
-        few = self.dated[max(0, (last or len(self.dated)) - NEWEST) : last or None]
-        return [its for its in reversed(few) if its > self.settled]
+    @property
+    def newest(self) -> Sequence[tuple[datetime, str]]:
+        """Return the newest few that may be collected, newest first."""
+        return [its for its in reversed(self.folders[-NEWEST:]) if its > self.settled]
 
     @property
     def is_settled(self) -> bool:
         """Return whether all of the sender's folders are settled, so that nothing is left to collect."""
-        return not self.undated and (not self.dated or self.dated[-1] <= self.settled)
+        return self.folders[-1] <= self.settled
 
 
 class Inbound:
@@ -80,12 +69,9 @@ class Inbound:
         self._known: dict[str, Sender | None] = {}
         """Sender of every name in the folder; None if the name is not a submission's."""
         self._senders: dict[tuple[str, str, int], Sender] = {}
-        self._empty: dict[str, tuple[int, int]] = {}
-        """Inodes and modification times of folders that were empty."""
-        self._postponed: dict[str, float] = {}
 
-    def update(self, folder: Path, units: Iterable[str]) -> None:
-        """Parse the names that are new, and forget those that are gone."""
+    def update(self, folder: Path, units: Iterable[str], stamps: StampFormat) -> None:
+        """Parse the names that are new, and forget those that are gone. stamps: format of the course's time stamps."""
         try:
             with os.scandir(folder) as entries:
                 names = {entry.name for entry in entries}
@@ -93,138 +79,82 @@ class Inbound:
             names = set()
         self._forget(self._known.keys() - names)
         known = "|".join(map(re.escape, units))
-        pattern = re.compile(rf"(.+?)\+({known})\+{_TIME_AND_SECRET.pattern}", re.DOTALL)
+        pattern = re.compile(rf"(.+?)\+({known})\+({TIME})(?:\+[^+]*)?", re.DOTALL)
         for name in names - self._known.keys():
-            found = pattern.fullmatch(name)
-            self._known[name] = self._sender(folder, name, found[2], found[1]) if found else None
-            if found and (sender := self._known[name]):
-                moment = fast_time(found[3])
-                if moment is None:
-                    sender.undated.append(name)
-                else:
-                    insort(sender.dated, (moment, name))
+            match = pattern.fullmatch(name)
+            self._known[name] = self._add(folder / name, match, stamps) if match else None
+
+    def _add(self, path: Path, match: re.Match[str], stamps: StampFormat) -> Sender | None:
+        """Add a folder with a submission's name to those of its sender; return None if it is no submission."""
+        student, unit, time_text = match.groups()
+        try:
+            status = path.lstat()
+        except OSError:
+            return None
+        changed = datetime.fromtimestamp(status.st_mtime, UTC).replace(tzinfo=None)
+        moment = time_near(os.fsencode(time_text), changed, stamps)
+        if moment is None or not stat.S_ISDIR(status.st_mode):
+            why = "its name contains no valid time" if stat.S_ISDIR(status.st_mode) else "it is not a folder"
+            self._refuse(path.name, status.st_uid, why)
+            return None
+        sender = self._senders.setdefault((unit, student, status.st_uid), Sender(unit, student, status.st_uid))
+        insort(sender.folders, (moment, path.name))
+        return sender
 
     def in_turns(self) -> list[Sender]:
-        """Return the senders with something to collect: one of each account, then the next one of each."""
-        of_account: dict[int, list[Sender]] = {}
-        for sender in self._senders.values():
-            if not sender.is_settled:
-                of_account.setdefault(sender.account, []).append(sender)
-        return [sender for sender in chain.from_iterable(zip_longest(*of_account.values())) if sender]
+        """Return the senders with something to collect, in turns."""
+        return [sender for sender in self._senders.values() if not sender.is_settled]
 
-    def next(self, folder: Path, sender: Sender, due: datetime | None, stamps: StampFormat) -> tuple[str, float]:
-        """Return the newest of a sender's folders that is finished, or "", and the seconds until the next poll.
-
-        due: due date, if later submissions do not count. stamps: format of the course's time stamps.
-        """
-        self._date_some(folder, sender, stamps)
-        again = 0.0 if sender.undated else float("inf")
-        for _, name in sender.newest(due):
-            if (pause := self._postponed.get(name, 0.0) - time.monotonic()) > 0:
-                again = min(again, pause)
-                continue
-            state = self._state(folder / name)
+    def next(self, folder: Path, sender: Sender) -> tuple[str, float]:
+        """Return the newest of a sender's folders that is finished, or "", and the seconds until the next poll."""
+        again = float("inf")
+        for _, name in sender.newest:
+            state = _state(folder / name)
             if state == "whole":
                 return name, again
             if state == "unfinished":
-                again = min(again, _AGAIN_SECONDS)
+                again = _AGAIN_SECONDS
         return "", again
-
-    def _date_some(self, folder: Path, sender: Sender, stamps: StampFormat) -> None:
-        """Parse the times of some more of a sender's names."""
-        some, sender.undated = sender.undated[:SLOWLY_DATED], sender.undated[SLOWLY_DATED:]
-        for name in some:
-            moment = _slow_time(folder / name, name.removeprefix(f"{sender.student}+{sender.unit}+"), stamps)
-            if moment is None:
-                self._refuse(name, sender.account, "its name contains no valid time")
-            else:
-                insort(sender.dated, (moment, name))
-
-    def postpone(self, name: str, seconds: float) -> None:
-        """Pass over a folder for some seconds, because it could not be collected."""
-        self._postponed[name] = time.monotonic() + seconds
 
     def refuse(self, sender: Sender, why: str) -> None:
         """Report all of a sender's folders, none of which may be collected, and settle them."""
-        for name in chain(sender.undated, (name for its in sender.dated if its > sender.settled for name in its[1:])):
-            self._refuse(name, sender.account, why)
-        sender.undated = []
-        sender.settled = max([sender.settled, *sender.dated[-1:]])
+        for its in sender.folders:
+            if its > sender.settled:
+                self._refuse(its[1], sender.account, why)
+        sender.settled = sender.folders[-1]
 
     def settle(self, sender: Sender, name: str) -> None:
         """Inspect neither this folder nor an older one again: it is collected, or cannot be."""
-        sender.settled = max(its for its in sender.dated if its[1] == name)
+        sender.settled = max(its for its in sender.folders if its[1] == name)
         key = sender.unit, sender.student, sender.account
         self._senders[key] = self._senders.pop(key)  # to the end: the others' turn comes first
 
-    def _sender(self, folder: Path, name: str, unit: str, student: str) -> Sender | None:
-        try:
-            status = (folder / name).lstat()
-        except OSError:
-            return None
-        if not stat.S_ISDIR(status.st_mode):
-            self._refuse(name, status.st_uid, "it is not a folder")
-            return None
-        key = unit, student, status.st_uid
-        if key not in self._senders:
-            self._senders[key] = Sender(*key)
-        return self._senders[key]
-
     def _forget(self, names: Iterable[str]) -> None:
-        changed = {}
-        for name in names:
-            self._empty.pop(name, None)
-            self._postponed.pop(name, None)
-            if sender := self._known.pop(name):
-                changed[id(sender)] = sender
+        changed = {id(sender): sender for name in names if (sender := self._known.pop(name))}
         for sender in changed.values():
-            sender.undated = [name for name in sender.undated if name in self._known]
-            sender.dated = [its for its in sender.dated if its[1] in self._known]
-            if not sender.dated and not sender.undated:
+            sender.folders = [its for its in sender.folders if its[1] in self._known]
+            if not sender.folders:
                 del self._senders[sender.unit, sender.student, sender.account]
 
-    def _state(self, folder: Path) -> str:
-        """Return "whole", "unfinished" or "empty".
 
-        A folder is whole if `submit` has taken its last step, which lets everyone write there, or if nothing in it has
-        changed for a while. It is empty, and no submission, if it has no file.
-        """
-        try:
-            status = folder.lstat()
-        except OSError:
-            return "empty"
-        is_young = 0 <= time.time() - status.st_mtime < _QUIET_SECONDS
-        its = status.st_ino, status.st_mtime_ns
-        if self._empty.get(folder.name) == its:
-            return "unfinished" if is_young else "empty"
-        with contextlib.suppress(OSError):
-            beside = [folder / TIMESTAMP, folder / SECRET]
-            if status.st_mode & stat.S_IWOTH and all(path.lstat().st_size for path in beside):
-                return "whole"
-        changes = _changes_in(folder)
-        if changes == []:
-            self._empty[folder.name] = its
-            return "unfinished" if is_young else "empty"
-        return "unfinished" if 0 <= time.time() - max([status.st_mtime, *(changes or ())]) < _QUIET_SECONDS else "whole"
+def _state(folder: Path) -> str:
+    """Return "whole", "unfinished" or "empty".
 
-
-def fast_time(text: str) -> datetime | None:
-    """Parse a time as nbgrader's `submit` writes it; None for any other text."""
-    found = _AS_SUBMIT_WRITES.fullmatch(text)
+    A folder is whole if `submit` has taken its last step, which lets everyone write there, or if nothing in it has
+    changed for a while. It is empty, and no submission, if it has no file.
+    """
     try:
-        return datetime.fromisoformat(found[1]) if found else None
-    except ValueError:
-        return None
-
-
-def _slow_time(folder: Path, time_and_secret: str, stamps: StampFormat) -> datetime | None:
-    """Return the time in the rest of a folder's name, as `collect` reads it; None if the name has no time."""
-    found = _TIME_AND_SECRET.fullmatch(time_and_secret)
-    try:
-        changed = datetime.fromtimestamp(folder.lstat().st_mtime, UTC).replace(tzinfo=None)
+        status = folder.lstat()
     except OSError:
-        return None
-    return time_near(os.fsencode(found[1]), changed, stamps) if found else None
+        return "empty"
+    with contextlib.suppress(OSError):
+        beside = [folder / TIMESTAMP, folder / SECRET]
+        if status.st_mode & stat.S_IWOTH and all(path.lstat().st_size for path in beside):
+            return "whole"
+    changes = _changes_in(folder)
+    if 0 <= time.time() - max([status.st_mtime, *(changes or ())]) < _QUIET_SECONDS:
+        return "unfinished"
+    return "empty" if changes == [] else "whole"
 
 
 def _changes_in(folder: Path) -> list[float] | None:
@@ -237,12 +167,11 @@ def _changes_in(folder: Path) -> list[float] | None:
 
 
 FAILED_SECONDS = 10.0
-"""Pause in seconds before a folder that could not be collected is tried again, for example after a full disk."""
+"""Seconds after which a folder that could not be collected is tried again, for example after a full disk."""
 AT_ONCE = 50
 """Maximum number of students' folders collected in one round, all of which are graded before the next round."""
 MOST_NAMED = 20
 """Maximum number of one account's uncollectable folders that are reported by name."""
-_NEVER = float("inf")
 EVERYONE = "*"
 """nbgrader's pattern for all students."""
 
@@ -292,31 +221,30 @@ class Exchange:
         is_busy: returns whether a student's earlier submission in a unit is being graded; the later one waits.
         Returns the seconds until the next round is due; infinity if nothing is left.
         """
+        directory = course_directory(self._root)
         folder = self.inbound
-        self._inbound.update(folder, units)
-        chosen, again = self._choose(folder, is_busy)
+        self._inbound.update(folder, units, StampFormat.of_course(directory))
+        chosen, again = self._choose(folder, directory, is_busy)
         for unit, senders in chosen.items():
             failed = self._collect(unit, senders)
             for name, sender in senders.items():
                 if name in failed:
-                    self._inbound.postpone(name, FAILED_SECONDS)
                     again = min(again, FAILED_SECONDS)
                 else:
                     self._inbound.settle(sender, name)
         return again
 
-    def _choose(self, folder: Path, is_busy: Callable[[str, str], bool]) -> tuple[dict[str, dict[str, Sender]], float]:
+    def _choose(
+        self, folder: Path, directory: Any, is_busy: Callable[[str, str], bool]
+    ) -> tuple[dict[str, dict[str, Sender]], float]:
         """Return the folders to collect now, by unit, each with its sender, and the seconds until the next round."""
         chosen: dict[str, dict[str, Sender]] = {}
-        again = _NEVER
+        again = float("inf")
         senders = self._inbound.in_turns()
         if not senders:
             return chosen, again
-        directory = course_directory(self._root)
         settings = CollectSubmissions(coursedir=directory, config=directory.config)
         is_student = may_be_graded(directory)
-        stamps = StampFormat.of_course(directory)
-        of_unit = cache(lambda unit: due_dates(directory, unit) if settings.before_duedate else lambda student: None)
         for sender in senders:
             owner = owner_name(sender.account)
             if sum(map(len, chosen.values())) == AT_ONCE:
@@ -326,7 +254,7 @@ class Exchange:
             elif settings.check_owner and owner != sender.student:
                 self._inbound.refuse(sender, not_its_owners(sender.student, owner))
             elif not is_busy(sender.unit, sender.student):
-                name, seconds = self._inbound.next(folder, sender, of_unit(sender.unit)(sender.student), stamps)
+                name, seconds = self._inbound.next(folder, sender)
                 again = min(again, seconds)
                 if name:
                     chosen.setdefault(sender.unit, {})[name] = sender

@@ -19,8 +19,7 @@ from ..gradebook.class_gradebook import Times
 from ..gradebook.lateness import exactly
 from ..gradebook.time_stamp import StampFormat, in_zone
 from ..report import NOT_WRITTEN, USES_WRONG, CellReport, ExerciseReport, Report
-from ..reports.graded_notebook import message_html
-from ..reports.pages import environment
+from ..reports.pages import environment, message_html
 from ..student_check.unit_data import EXAMPLES, data_file, read_unit
 from .arrivals import FileStatus
 from .exchange import EVERYONE, Exchange

@@ -11,21 +11,21 @@ from pathlib import Path
 
 from ..course import UnknownUnit, UnusableUnit
 from ..course.settings import BadSettings, load
-from ..gradebook.nbgrader_course import AlreadyLocked, CourseProblem, course_directory, course_lock
+from ..gradebook.nbgrader_course import KILOBYTE, AlreadyLocked, CourseProblem, course_directory, course_lock
 from ..gradebook.roster import BadRoster, class_list, may_be_graded
 from ..pool.grading_pool import pool_for_class
 from ..pool.requests import Ready
 from ..reports import pages
-from .arrivals import Arrivals, FolderWatch
+from .arrivals import POLL_SECONDS, Arrivals, FolderWatch
 from .exchange import Exchange
-from .http_requests import Intake
-from .http_server import HttpServer, fresh_token
+from .http_server import HttpServer, Intake, fresh_token
 from .released_pages import SHOWN
 from .served_unit import KitChanged, Served, ServedUnit, ServeOptions
 from .work_queue import GradingThreads
 
 LOCK = ".serving.lock"
-_KILOBYTE = 1000  # as nbgrader counts
+_EVERYTHING_SECONDS = 60.0
+"""Seconds between polls of what other programs may have changed, such as due dates."""
 _LOCKED_SECONDS = 1.0
 _LOOK_AGAIN_SECONDS = 0.3
 _TROUBLED_SECONDS = 5.0
@@ -72,7 +72,7 @@ def serve(
         arrivals = Arrivals(submitted, lambda: watch.wake("files"))
         arrivals.put_back(units)
         # Not before, because the code that the processes read must not be older than the kit's digest.
-        open_things.enter_context(threads)
+        open_things.enter_context(pool)
         formatter.start()
         for unit in served.values():
             unit.prepare()
@@ -84,21 +84,16 @@ def serve(
                 frozenset(units),
                 may_be_graded(directory),
                 lambda student: is_listed(options, student),
-                int(directory.max_file_size) * _KILOBYTE,
+                int(directory.max_file_size) * KILOBYTE,
                 folder,
                 arrivals.put,
-                threads.put,
+                threads.put_unrecorded,
             )
             server.start(intake, token)
             open_things.callback(server.refuse)
             port = server.port
         on_start(ready, port)
-        try:
-            _Loop(options.root, served, exchange, threads, arrivals, watch, submitted, once).run()
-        except (KeyboardInterrupt, KitChanged):
-            for unit in served.values():
-                unit.forget_tries()
-            raise
+        _Loop(options.root, served, exchange, threads, arrivals, watch, submitted, once).run()
 
 
 def is_listed(options: ServeOptions, student: str) -> bool:
@@ -127,25 +122,21 @@ class _Loop:
 
     def run(self) -> None:
         """Make one round after another, until something is raised."""
-        look = everything = True
-        is_troubled = False
-        looked_at = all_looked_at = 0.0
+        look_at = everything_at = 0.0
+        reasons: set[str] = set()
         while True:
-            look = self._watch_again() or look
             now = time.monotonic()
-            all_looked_at = now if everything else all_looked_at
-            looked_at = now if look else looked_at
-            again, has_trouble = self._round(look=look, everything=everything)
-            is_troubled = has_trouble or (is_troubled and not everything)
-            if is_troubled:
-                again = min(again, _TROUBLED_SECONDS)
-            if not look:
-                again = min(again, _LOOK_AGAIN_SECONDS)
-            reasons = self.watch.sleep(time.monotonic() + max(again, 0.0))
-            now = time.monotonic()
-            everything = now - all_looked_at >= (_LOCKED_SECONDS if is_troubled else self.watch.poll_seconds)
+            everything = now >= everything_at
             # A student whose file was being graded may have submitted another one meanwhile.
-            look = everything or "files" in reasons or now - looked_at >= _LOOK_AGAIN_SECONDS
+            look = self._watch_again() or everything or "files" in reasons or now >= look_at
+            again, has_trouble = self._round(look=look, everything=everything)
+            if look:
+                look_at = now + _LOOK_AGAIN_SECONDS
+            else:
+                again = min(again, _LOOK_AGAIN_SECONDS)
+            if everything or has_trouble:
+                everything_at = now + (again if has_trouble else _EVERYTHING_SECONDS)
+            reasons = self.watch.sleep(time.monotonic() + max(again, 0.0))
 
     def _watch_again(self) -> bool:
         """Watch the folders that are there now; return whether one of them is new."""
@@ -178,7 +169,7 @@ class _Loop:
         self.remark(f"{trouble} Trying again every {_TROUBLED_SECONDS:g} seconds.")
 
     def _step(self, *, look: bool, everything: bool) -> tuple[float, bool]:
-        again = self.watch.poll_seconds
+        again = POLL_SECONDS
         self.arrivals.place()
         if look:
             again = min(again, self.exchange.collect(self.units, lambda unit, who: self.units[unit].is_busy(who)))

@@ -5,7 +5,7 @@ All lasting state is in the gradebook and the files. What is held here in memory
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,27 +13,28 @@ from typing import Literal
 
 import msgspec
 
-from ..classroom.assignment import Assignment, NotGraded, NothingToGrade, assignment
-from ..classroom.batch import GradedSubmission
-from ..classroom.student_folders import Autograded, FeedbackPages
-from ..classroom.submissions import Submission
+from ..classroom.assignment import Assignment, GradedSubmission, NotGraded, NothingToGrade, assignment
+from ..classroom.student_folders import Autograded, FeedbackPages, Submission
 from ..classroom.writer import Writer
 from ..course import content
+from ..course.notebook import printable
 from ..course.settings import Settings
 from ..formatting.client import Formatter
 from ..gradebook.class_gradebook import ClassGradebook, Times
 from ..gradebook.nbgrader_course import course_directory, course_lock, explained_errors
 from ..gradebook.time_stamp import StampFormat
-from ..pool.requests import Device, in_utf8
-from ..report import NOT_WRITTEN, Report, SubmissionStatus
-from .arrivals import STILL_SECONDS, FileFingerprint, NotebookFinder, ReceivedSubmission
+from ..pool.requests import Device
+from ..report import NOT_WRITTEN, Report, SubmissionStatus, joined
+from .arrivals import STILL_SECONDS, FileFingerprint, ReceivedSubmission
 from .exchange import Exchange
 from .released_pages import ReleasedPages, Show
-from .work_queue import MOST_TRIES, GradingThreads, Retries, Wait, wait
+from .work_queue import TRIES, GradingThreads, Wait, wait
 
-_RETRY_SECONDS = 0.3
+_NOT_AGAIN = (
+    f"Grading was tried {TRIES} times. It is tried again only if your instructor starts it or you submit another "
+    "version."
+)
 OPEN_SECONDS = 5.0
-_SEARCHED_SECONDS = 0.5
 KIT_SECONDS = 2.0
 """Minimum time between two computations of the autograder's digest, which reveals a change of it, in seconds."""
 _NEVER = float("inf")
@@ -104,16 +105,15 @@ class ServedUnit:
     _gradebook: ClassGradebook | None = None
     _opened_at: float = 0.0
     _wakes_at: float = _NEVER
-    _has_postponed: bool = False
-    """True if a file was left for the next step, which is to come soon."""
 
     def __post_init__(self) -> None:
         root = self._options.root
         self._kit = content.unit_digest(self.name, root)
         self._pages = ReleasedPages(self.name, root, self._options.show, self._exchange)
-        self._retries = Retries(self.name, self._kit)
-        submitted = (root / course_directory(root).submitted_directory).resolve()
-        self._finder = NotebookFinder(self.name, root, submitted)
+        self._failed: dict[str, list[float]] = {}
+        """Times at which a file got no grade, by student."""
+        self._given_up: dict[str, NotGraded] = {}
+        """Files that got no grade, by student."""
         self._times: dict[str, Times] = {}
         self._graded: list[GradedSubmission] = []
         """Submissions that are to be recorded in the next step."""
@@ -139,7 +139,7 @@ class ServedUnit:
     @property
     def refused(self) -> list[NotGraded]:
         """Folders and students that cannot be graded, and submissions that are not tried again."""
-        return [*(self._work.refused if self._work else ()), *self._retries.given_up.values()]
+        return [*(self._work.refused if self._work else ()), *self._given_up.values()]
 
     def is_busy(self, student: str) -> bool:
         """Return whether a submission of the student's is being graded."""
@@ -178,15 +178,12 @@ class ServedUnit:
         Raises AlreadyLocked, CourseProblem, KitChanged, and what `assignment` raises; then nothing is lost.
         """
         everything = everything or time.time() >= self._wakes_at
-        self._has_postponed = False
         again = _NEVER
         new: list[_NewFile] = []
         options = self._options
         if look or self._work is None:
             try:
-                self._work = assignment(
-                    self.name, options.root, None, options.roster, options.id_column, self._finder.newest
-                )
+                self._work = assignment(self.name, options.root, None, options.roster, options.id_column)
             except NothingToGrade:  # nobody is in the class yet
                 return again
             new, again = self._new_files(self._work)
@@ -199,7 +196,7 @@ class ServedUnit:
         moments = [waits.until.timestamp() for _, waits in self._waiting.values()]
         moments += [its.due.replace(tzinfo=UTC).timestamp() for its in self._times.values() if its.due]
         self._wakes_at = min((moment for moment in moments if moment > now), default=_NEVER)
-        return min(again, self._wakes_at - now, _RETRY_SECONDS if self._has_postponed else _NEVER)
+        return min(again, self._wakes_at - now)
 
     @contextmanager
     def _opened(self, work: Assignment) -> Iterator[ClassGradebook]:
@@ -230,7 +227,7 @@ class ServedUnit:
     def _new_files(self, work: Assignment) -> tuple[list[_NewFile], float]:
         """Return the files that have changed, and the seconds until one that is being written may be complete."""
         new: list[_NewFile] = []
-        again = _SEARCHED_SECONDS if self._finder.is_searching else _NEVER
+        again = _NEVER
         self._outranked = {
             member.student: FileFingerprint.of(work.submitted / member.student / self.name, f"{self.name}.ipynb")
             for member in work.submissions
@@ -263,7 +260,11 @@ class ServedUnit:
         while self._graded:
             self._record(work, gradebook, writer, self._graded[0])
             del self._graded[0]
-        self._admit_all(work, gradebook, writer, new)
+        # The largest file last, so that no other file waits for its long inspection.
+        for file in sorted(new, key=lambda its: its.fingerprint.size):
+            if self._admit(gradebook, writer, file):
+                self._in_progress[file.submission.student] = file.fingerprint
+                self._threads.put(work, file.submission)
         self._times = gradebook.times()
         if everything:  # a due date, an extension, the penalty's settings or an exercise's points may be new
             for student in gradebook.late_or_penalised(self._times) | gradebook.counted_otherwise():
@@ -278,23 +279,27 @@ class ServedUnit:
     def _record(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, graded: GradedSubmission) -> None:
         """Record a grade, unless `autograder grade` has been faster."""
         student = graded.submission.student
-        is_tried_again = False
         if writer.leave_alone(graded.submission):
-            self._retries.forget(gradebook, student)
             self._noticed_at.pop(student, None)
         else:
-            report, is_tried_again = self._retries.outcome(gradebook, student, graded.report)
+            report = self._counted(student, graded.report)
             problem = writer.record(replace(graded, report=report))
-            if problem and report.status != "grader_error":  # the rollback restored the deleted tries
-                self._retries.forget(gradebook, student)
             (self._unrecorded.add if problem else self._unrecorded.discard)(student)
             self._add_outcome(work, report, student, problem, graded.stamp)
-        self._retries.end(student)
-        fingerprint = self._in_progress.pop(student)
-        if is_tried_again:
-            self._has_postponed = True
-        else:
-            self._finished[student] = fingerprint
+        self._finished[student] = self._in_progress.pop(student)
+
+    def _counted(self, student: str, report: Report) -> Report:
+        """Return the report on a file; if it has no grade, count that, and say in the report what happens next."""
+        if report.status != "grader_error" or report.exercises:
+            self._given_up.pop(student, None)
+            return report
+        self._failed.setdefault(student, []).append(time.time())
+        reason = (
+            f"grading was tried {TRIES} times without a grade. What was printed says why; `autograder grade "
+            f"{self.name}` tries again."
+        )
+        self._given_up[student] = NotGraded(printable(student), reason)
+        return msgspec.structs.replace(report, message=joined(report.message, _NOT_AGAIN))
 
     def _add_outcome(self, work: Assignment, report: Report, student: str, problem: str, stamp: bytes | None) -> None:
         self._pages.forget(student)
@@ -311,52 +316,21 @@ class ServedUnit:
         )
         self._outcomes.append(outcome)
 
-    def _admit_all(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, new: list[_NewFile]) -> None:
-        """Queue files for grading, once their tries are committed."""
-        admitted: list[tuple[_NewFile, str]] = []
-        # The largest file last, so that no other file waits for its long inspection.
-        for file in sorted(new, key=lambda its: its.fingerprint.size):
-            digest = self._admit(work, gradebook, writer, file, is_alone=not (self._in_progress or admitted))
-            if digest is not None:
-                admitted.append((file, digest))
-        for file, digest in admitted:
-            self._retries.begin(gradebook, file.submission.student, digest)
-        if admitted:
-            gradebook.commit()
-        for file, _ in admitted:
-            self._in_progress[file.submission.student] = file.fingerprint
-            self._threads.put((work, file.submission))
-
-    def _admit(
-        self, work: Assignment, gradebook: ClassGradebook, writer: Writer, file: _NewFile, *, is_alone: bool
-    ) -> str | None:
-        """Return the digest of a file to grade; None if its grade is valid, it has to wait, or it is not tried again.
-
-        is_alone: True if no other file is being graded. A file whose grading gave no grade before is graded alone, so
-        that no other file is blamed if it ends `serve`.
-        """
+    def _admit(self, gradebook: ClassGradebook, writer: Writer, file: _NewFile) -> bool:
+        """Return whether a file is graded now, and not left because its grade is valid or it has to wait."""
         student = file.submission.student
         if writer.leave_alone(file.submission):
             self._finish(file)
-            return None
-        digest, _ = work.files.digest(file.submission)
-        before = self._retries.count(gradebook, student, digest)
-        if before >= MOST_TRIES:
-            self._give_up(work, writer, file.submission, digest)
-            self._finish(file)
-            return None
-        if before and not is_alone:
-            self._has_postponed = True
-            return None
-        waits = wait(gradebook, student, self._options.attempts)
+            return False
+        waits = wait(gradebook, student, self._options.attempts, self._failed.get(student, ()))
         if waits is None:
             self._waiting.pop(student, None)
-            return digest
+            return True
         if student not in self._waiting or self._waiting[student][0] != file.fingerprint:
             self._on_outcome(Served(_now(), self.name, student, "waits", waits_until=waits.until))
         self._waiting[student] = file.fingerprint, waits
         self._noticed_at.pop(student, None)
-        return None
+        return False
 
     def _finish(self, file: _NewFile) -> None:
         """Record that a file needs nothing more until it changes."""
@@ -364,28 +338,6 @@ class ServedUnit:
         self._finished[student] = file.fingerprint
         self._noticed_at.pop(student, None)
         self._waiting.pop(student, None)
-
-    def _give_up(self, work: Assignment, writer: Writer, submission: Submission, digest: str) -> None:
-        """Record that a file could not be graded, unless that is recorded: `serve` may have ended with each try."""
-        student = submission.student
-        report = Autograded(work.directory, self.name).report(student)
-        is_recorded = report is not None and (report.status, report.submission) == ("grader_error", digest)
-        if not (is_recorded and report and report.exercises):
-            self._retries.give_up(student)
-        if is_recorded:
-            return
-        read = work.files.read(submission)
-        name = in_utf8(f"{student}/{self.name}/{submission.notebook}")
-        report = self._retries.ended_each_time(name, digest, submission.note)
-        problem = writer.record(GradedSubmission(submission, read.file.content, report, read.stamp))
-        self._add_outcome(work, report, student, problem, read.stamp)
-
-    def forget_tries(self) -> None:
-        """Delete the tries of files that are being graded when the instructor stops `serve`."""
-        with suppress(Exception), course_lock(self._options.root):
-            if self._in_progress and self._work:
-                with self._opened(self._work) as gradebook:
-                    self._retries.forget_begun(gradebook)
 
 
 def _now() -> datetime:

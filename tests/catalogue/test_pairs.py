@@ -13,7 +13,7 @@ import pytest
 
 from autograder.core.bench import OverLimit, cpu_limit
 from autograder.report import Diagnosis, ExerciseReport, Mistake
-from autograder.reports import graded_notebook
+from autograder.reports import pages
 from tests import REPOSITORY, sampling
 
 PAIRS = 150
@@ -64,10 +64,10 @@ EXERCISE = ExerciseReport("scaled_softmax", "failed", 1.0, 4.0, BOTH, "", [])
 
 
 def test_the_student_reads_both_sentences_as_a_list():
-    page = graded_notebook.feedback_html(EXERCISE)
+    page = pages.feedback_html(EXERCISE)
     assert "behaves like two mistakes at once:<ol>" in page
     assert "<li>Divide by the <code>root</code>.</li><li>Rows &lt; columns.</li></ol>" in page
-    assert graded_notebook.feedback_text(EXERCISE).splitlines()[1:] == [
+    assert pages.feedback_text(EXERCISE).splitlines()[1:] == [
         "Your code behaves like two mistakes at once:",
         "  1. Divide by the `root`.",
         "  2. Rows < columns.",
@@ -86,7 +86,7 @@ def test_the_student_reads_both_sentences_as_a_list():
 )
 def test_the_student_reads_that_more_is_wrong(diagnosis, says):
     partial = msgspec.structs.replace(diagnosis, is_partial=True)
-    text = graded_notebook.feedback_text(msgspec.structs.replace(EXERCISE, diagnosis=partial))
+    text = pages.feedback_text(msgspec.structs.replace(EXERCISE, diagnosis=partial))
     assert f"Your code behaves like {says}" in text
 
 

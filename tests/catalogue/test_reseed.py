@@ -132,7 +132,7 @@ def test_an_open_formgrader_grades_with_the_new_secret(course, tmp_path):
         published = report_after_a_click()
         autograder(course, "reseed")
         private = report_after_a_click()
-        (course / FILE).unlink()
+        (course / SECRET_FILE).unlink()
         again = report_after_a_click()
         formgrader.stdin.close()
     assert IN_TURN in passed(published)

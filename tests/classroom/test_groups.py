@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from autograder import course
-from autograder.classroom.submissions import UNREAD
+from autograder.classroom.student_folders import UNREAD
 from autograder.cli.class_results import class_in_lines, class_lines
 from autograder.gradebook.lateness import Extensions
 from autograder.gradebook.roster import read

@@ -191,7 +191,7 @@ def test_the_notebook_is_the_classes_own_and_its_folder_stays_as_it_is(own_class
     ("code", "said"),
     [
         ("1 / 0", "fails with the answers filled in: ZeroDivisionError: division by zero"),
-        ("import os\nos._exit(3)", "ends the Jupyter kernel"),
+        ("import os\nos._exit(3)", "fails with the answers filled in: Kernel died"),
     ],
 )
 def test_a_notebook_that_does_not_run_is_said_in_a_sentence(own_class, code, said):

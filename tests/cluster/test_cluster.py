@@ -18,8 +18,7 @@ from autograder import catalogue, course
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
 from autograder.cli.console import batch_grading_at
-from autograder.cluster.cluster_run import ClusterRun
-from autograder.cluster.connection import Address
+from autograder.cluster.cluster_run import Address, ClusterRun
 from autograder.cluster.worker import MOST_BYTES, Able, BadAnswer, CannotGrade, Done, Expected, Terms, Unable
 from autograder.course import content, settings
 from autograder.gradebook.nbgrader_course import CourseProblem
@@ -183,7 +182,7 @@ def test_only_honest_workers_with_the_same_course_get_submissions(cluster, small
     assert everything(root) == wanted
     told = "\n".join(said[:2])
     assert "the worker's version of the autograder or of dot_product_attention differs" in told
-    assert "a report has another submission's digest" in told
+    assert "a report has another submission's name or digest" in told
     assert said[2].startswith("Graded at isolation level ")
     assert len(said) == 3
 
@@ -264,7 +263,7 @@ def test_a_cluster_run_resumes_after_an_end_before_a_file_or_commit(with_two, cl
 @pytest.fixture(scope="module")
 def expected():
     terms = Terms(UNIT, content.unit_digest(UNIT), "cpu", settings.load())
-    return Expected(course.unit(UNIT), terms, frozenset({"why_softmax"}))
+    return Expected(course.unit(UNIT), terms)
 
 
 @pytest.fixture(scope="module")
@@ -277,31 +276,18 @@ def honest(grading_process, expected):
 
 
 EXERCISE = {
-    "more than there is": {"score": 99.0},
-    "less than none": {"score": -1.0},
-    "without the tests": {"tests": []},
     "no number": {"score": 1e999},
     "another exercise's": {"name": "other"},
     "more than the unit gives": {"max_score": 99.0},
-    "given for what is missing": {"status": "missing"},
-    "passed, with a failed test": {"status": "passed"},
 }
-GRADER = {"by a grader that does not pay": {"outcome": "withheld"}, "by a grader that only tells": {"max_points": 0.0}}
 WHOLE = {
     "another submission": {"submission": "other"},
     "another name": {"notebook": "1"},
     "another unit": {"unit": "self_attention"},
     "another kit": {"kit": "other"},
-    "another torch": {"torch": "1.0"},
-    "another version": {"version": "0.0"},
     "less isolation": {"isolation": "none"},
     "another device": {"device": "cuda"},
-    "another sum": {"score": 0.5},
-    "another status": {"status": "damaged"},
-    "our fault, which it is not": {"status": "grader_error"},
     "no exercises": {"exercises": []},
-    "graded, and nothing was marked": {"exercises": [], "score": 0.0, "max_score": 0.0, "written": []},
-    "questions of another unit": {"written": [{"name": "other", "status": "answered", "max_score": 1.0}]},
     "no status": {"status": "excellent"},
 }
 
@@ -312,19 +298,14 @@ def test_an_honest_answer_is_taken(honest, expected):
     assert expected.able(msgspec.json.encode(able)) == able
 
 
-@pytest.mark.parametrize(
-    "changes", [*EXERCISE.values(), *GRADER.values(), *WHOLE.values()], ids=[*EXERCISE, *GRADER, *WHOLE]
-)
+@pytest.mark.parametrize("changes", [*EXERCISE.values(), *WHOLE.values()], ids=[*EXERCISE, *WHOLE])
 def test_a_forged_report_is_refused(honest, expected, changes):
     done, asked, able = honest
     forged = msgspec.to_builtins(done)
     (report,) = forged["reports"]
     (failed,) = [exercise for exercise in report["exercises"] if exercise["status"] == "failed" and exercise["score"]]
     if changes in EXERCISE.values():
-        report["score"] += changes.get("score", failed["score"]) - failed["score"]
         failed.update(changes)
-    elif changes in GRADER.values():
-        next(test for test in failed["tests"] if test["points"]).update(changes)
     else:
         report.update(changes)
     answer = msgspec.json.encode(forged)
@@ -382,7 +363,7 @@ def test_any_changed_answer_is_taken_or_refused(honest, expected, inserted, plac
         ("inproc://10.1.2.3/1/1", "is not the address of a scheduler"),
         ("ws://127.0.0.1:8786", "is not the address of a scheduler"),
         ("tls://127.0.0.1", "is not the address of a scheduler"),
-        ("127.0.0.1:8786", "DASK_DISTRIBUTED__COMM__TLS__CA_FILE names none"),
+        ("127.0.0.1:8786", "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY: they are not set"),
     ],
 )
 def test_addresses_that_are_refused(address, why):
@@ -399,8 +380,7 @@ def test_plain_tcp_is_only_for_this_machine_unless_required():
 
 
 def test_without_dask_the_error_message_names_what_to_install(monkeypatch, capsys):
-    for module in ("connection", "cluster_run"):
-        monkeypatch.delitem(sys.modules, f"autograder.cluster.{module}")
+    monkeypatch.delitem(sys.modules, "autograder.cluster.cluster_run")
     monkeypatch.setitem(sys.modules, "distributed.security", None)
     with pytest.raises(typer.Exit) as end:
         batch_grading_at("127.0.0.1:8786", plain_tcp=False)

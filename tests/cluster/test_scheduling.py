@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import msgspec
 
 from autograder import course
-from autograder.classroom.submissions import Read, Submission
+from autograder.classroom.student_folders import Read, Submission
 from autograder.cluster import cluster_run, worker
 from autograder.cluster.cluster_run import ClusterRun, WorkQueue
 from autograder.cluster.worker import Able, Done

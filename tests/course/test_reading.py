@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder import course
-from autograder.classroom.submissions import Submission, SubmissionFiles
+from autograder.classroom.student_folders import Submission, SubmissionFiles
 from autograder.course import notebook
 from autograder.course.notebook_file import read_at
 from autograder.course.submitted_files import OpenedFolder

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from autograder import course
-from autograder.classroom.submissions import SubmissionFiles
+from autograder.classroom.student_folders import SubmissionFiles
 from autograder.course import notebook
 from autograder.course.cells import CARRIED
 from autograder.course.notebook_file import read_at

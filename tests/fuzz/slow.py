@@ -17,7 +17,7 @@ import nbformat
 from autograder.course import notebook
 from autograder.course.nodes import truncate_for_page
 from autograder.formatting.client import Formatter, Kind, PageFormatter
-from autograder.formatting.fragments import LONGEST_CELL
+from autograder.formatting.rendering import LONGEST_CELL
 from autograder.gradebook.clean_notebook import clean
 from autograder.grading.messages import without_folders
 from autograder.reports.pages import printed

@@ -8,7 +8,7 @@ import pytest
 
 from autograder import course
 from autograder.cli.class_results import changes_in_lines, class_in_lines, class_lines
-from autograder.gradebook.grades import of_units
+from autograder.gradebook.class_gradebook import of_units
 from autograder.gradebook.lateness import in_words
 from autograder.gradebook.nbgrader_course import LOCK, CourseProblem, course_directory
 from autograder.reports.class_report import compose, table

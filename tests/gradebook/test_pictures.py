@@ -13,8 +13,7 @@ from bs4 import BeautifulSoup
 
 from autograder.course import notebook
 from autograder.formatting.client import Formatter, PageFormatter
-from autograder.formatting.fragments import embedded
-from autograder.formatting.rendering import markdown2html
+from autograder.formatting.rendering import embedded, markdown2html
 from autograder.gradebook.clean_notebook import take_out
 from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY, forked_command
@@ -102,11 +101,8 @@ DISGUISED = {
     "an SVG": SVG,
     "a page": b"<!DOCTYPE html><script>alert(1)</script>",
     "a PDF": b"%PDF-1.7 alert(1)",
-    "a name and no more": b"\x89PNG\r\n\x1a\n",
-    "more pixels than a browser holds": png(60_000, 60_000),
-    "no pixels": png(0, 9),
-    "a JPEG without a size": b"\xff\xd8\xff\xff\xff\xff",
-    "a WebP without a size": b"RIFF\0\0\0\0WEBP",
+    "half of a name": b"\x89PNG\r\n",
+    "another RIFF": b"RIFF\0\0\0\0WAVE",
 }
 
 

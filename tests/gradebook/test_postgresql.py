@@ -14,8 +14,7 @@ from nbgrader.api import Gradebook, Student
 from autograder.classroom.assignment import assignment
 from autograder.classroom.class_folder import NotMade, furnish, upgrade_course
 from autograder.gradebook import nbgrader_course
-from autograder.gradebook.class_gradebook import ClassGradebook
-from autograder.gradebook.grades import NoGrades, of_units
+from autograder.gradebook.class_gradebook import ClassGradebook, NoGrades, of_units
 from autograder.gradebook.nbgrader_course import AlreadyLocked, CourseProblem, course_directory, course_lock
 from autograder.gradebook.roster import may_be_graded
 from tests import REPOSITORY, forked_command, sampling

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from autograder.cli.console import class_folder
 from autograder.course import settings
 from autograder.course.settings import VARIABLE, folder, is_class
-from autograder.gradebook import roster, roster_table
+from autograder.gradebook import roster, tables
 from autograder.gradebook.roster import BadRoster, class_list
 from autograder.lms.grade_tables import GradedClass, for_moodle
 from autograder.lms.roster_match import RosterMatcher
@@ -109,7 +109,7 @@ def test_a_column_is_named_in_any_language(tmp_path):
     st.lists(st.sampled_from(["ID", "id", "Identifiant", "Nom", "Nome", "Note", "", "Vorname", "Student"]), max_size=5)
 )
 def test_any_header_has_a_word_for_each_column(header):
-    words = roster_table.in_english(header, {}, ["id"])
+    words = tables.in_english(header, {}, ["id"])
     assert set(words) == set(header)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from autograder import course
 from autograder.classroom.assignment import assignment
-from autograder.classroom.submissions import SubmissionFiles
+from autograder.classroom.student_folders import SubmissionFiles
 from autograder.cli.console import printable
 from autograder.course.submitted_files import can_be_id
 from autograder.gradebook import roster

@@ -13,7 +13,7 @@ from autograder.grading.submission import NotebookGrading
 from autograder.grading.trace_cases import trace_cases
 from autograder.pool.requests import GradeNotebook
 from autograder.report import Conditions
-from autograder.reports import graded_notebook
+from autograder.reports import pages
 from autograder.sandbox.worker import protocol
 from autograder.student_check.examples import decode_value
 from autograder.student_check.unit_data import STEPS
@@ -62,7 +62,7 @@ def test_the_step_and_its_line_are_told(grading_process):
     assert rows[-2] == "As it should be: `scores` (line 2)."
     assert rows[-1].startswith("Tried on scaled_dot_product_attention(a tensor of shape (2, 5, 6)")
     assert "too even" in found.told
-    shown = graded_notebook.feedback_text(exercise), graded_notebook.feedback_html(exercise)
+    shown = pages.feedback_text(exercise), pages.feedback_html(exercise)
     assert all("Line 3 makes `weights` wrong." in one for one in shown)
 
 
@@ -76,7 +76,7 @@ def test_the_students_line_is_shown_as_text(grading_process):
     code = TOO_EVEN.replace("dim=-1)", "dim=-1)  # <script>alert(1)</script>")
     exercise = grade_answer(grading_process, UNIT, "scaled_dot_product_attention", code)
     assert "<script>" in exercise.whereabouts.told
-    assert "<script>" not in graded_notebook.feedback_html(exercise)
+    assert "<script>" not in pages.feedback_html(exercise)
 
 
 @pytest.mark.parametrize("body", ["raise ValueError('no')", "import os\n    os._exit(0)"], ids=["raises", "ends"])

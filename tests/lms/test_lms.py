@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from autograder import course
 from autograder.course.submitted_files import BadZip, NotTaken, ZipFile, path_within
-from autograder.gradebook import grades, roster
-from autograder.gradebook.grades import as_csv, number, rounded, text, value
+from autograder.gradebook import class_gradebook, roster
 from autograder.gradebook.nbgrader_course import course_directory
 from autograder.gradebook.roster import BadRoster, class_list
+from autograder.gradebook.tables import as_csv, number, rounded, text, value
 from autograder.lms import grade_tables, zip_files
 from autograder.lms.grade_tables import NoTable, graded_class
-from autograder.lms.roster_match import layout, readings
+from autograder.lms.roster_match import platform_of, readings
 from autograder.lms.zip_files import import_zip, pack_feedback
 from tests.commands import refusal, run
 from tests.recorded_class import UNIT, comment, give_points, notebook, opened_gradebook, put_submission, set_due
@@ -237,7 +237,7 @@ def test_no_name_becomes_a_formula_with_any_separator(separator, names):
 
 def readings_of(name, platform=""):
     """Return the possible readings of the only name in a zip file."""
-    return readings(name, layout([name], platform))
+    return readings(name, platform_of([name], platform))
 
 
 @given(st.text(st.sampled_from("a1_./\\\0é \u202e"), max_size=40) | st.text(max_size=40))
@@ -304,9 +304,9 @@ def test_a_zip_file_of_canvas_is_imported_and_feedback_packed_for_it(root, tmp_p
     assert (again.new, again.replaced, again.unchanged) == ([], {}, ["ada", "bo", "cy"])
     assert submitted(root) == after
 
-    (unit,) = grades.of_units(root, [UNIT])
+    (unit,) = class_gradebook.of_units(root, [UNIT])
     comment(root, "bo", "Say more.")
-    (of_unit,) = grades.of_units(root, [UNIT])
+    (of_unit,) = class_gradebook.of_units(root, [UNIT])
     assert of_unit.grades["ada"] == unit.grades["ada"]
     packed = pack_feedback(
         tmp_path / "feedback.zip", course_directory(root), of_unit, zip_files.read_origins(root, UNIT)
@@ -334,7 +334,10 @@ def test_a_zip_file_of_moodle_is_imported_and_feedback_packed_for_it(root, tmp_p
     assert submitted(root)[f"ada/{UNIT}/{UNIT}.ipynb"] == b"ada's"
     assert len(done.left_out) == 3
     packed = pack_feedback(
-        tmp_path / "f.zip", course_directory(root), grades.of_units(root, [UNIT])[0], zip_files.read_origins(root, UNIT)
+        tmp_path / "f.zip",
+        course_directory(root),
+        class_gradebook.of_units(root, [UNIT])[0],
+        zip_files.read_origins(root, UNIT),
     )
     assert (packed.packed, packed.without_origin) == (["ada"], ["bo"])
     with zipfile.ZipFile(tmp_path / "f.zip") as file:
@@ -470,10 +473,10 @@ OWN_ROSTER = 'id,first_name,last_name\nada,Ada,"O\'Neil, Jr."\nbo,Bo,Quist\n'
     st.sampled_from(["", "Moodle", "Canvas"]),
 )
 @example(["A_1_assignsubmission_file/x", "s/A_1_assignsubmission_file/x", "s/t/A_1_assignsubmission_file/x"], "")
-def test_any_zip_file_has_a_layout(names, expected):
-    its = layout(names, expected)
-    found = [one for name in names for one in readings(name, its)]
-    assert {one.platform for one in found} <= {its.platform}
+def test_any_zip_file_has_one_platform(names, expected):
+    platform = platform_of(names, expected)
+    found = [one for name in names for one in readings(name, platform)]
+    assert {one.platform for one in found} <= {platform}
 
 
 _within = st.text(st.sampled_from("aA1_/. "), max_size=20) | st.sampled_from(
@@ -482,16 +485,15 @@ _within = st.text(st.sampled_from("aA1_/. "), max_size=20) | st.sampled_from(
 
 
 @given(st.lists(_within, min_size=1, max_size=9), st.sampled_from(["", "Moodle", "Canvas"]), st.sampled_from("/_ "))
-def test_file_names_of_students_determine_neither_platform_nor_level(chosen, expected, after):
+def test_file_names_of_students_determine_neither_platform_nor_student(chosen, expected, after):
     """There are more of them than honest submissions."""
     moodles = [f"M_503_assignsubmission_file{after.strip()}{name}" for name in chosen]
-    its = layout(["Ada_501_assignsubmission_file_/x.ipynb", *moodles], expected)
-    assert (its.platform, its.level) == ("Moodle", 0)
-    assert {one.number for name in moodles for one in readings(name, its)} <= {"503"}
+    assert platform_of(["Ada_501_assignsubmission_file_/x.ipynb", *moodles], expected) == "Moodle"
+    assert {one.number for name in moodles for one in readings(name, "Moodle")} <= {"503"}
     canvas = [f"mallory_1099_70099_{name.replace('/', '')}" for name in chosen]
-    its = layout(["oneilada_1001_70001_x.ipynb", *canvas], expected)
-    assert (its.platform, its.level) == ("Canvas", 0)
-    assert all("1099" in {one.number for one in readings(name, its)} for name in canvas if readings(name, its))
+    assert platform_of(["oneilada_1001_70001_x.ipynb", *canvas], expected) == "Canvas"
+    found = [readings(name, "Canvas") for name in canvas]
+    assert all("1099" in {one.number for one in ways} for ways in found if ways)
 
 
 MALLORYS = {

@@ -6,6 +6,7 @@ import shutil
 from hashlib import sha256
 
 import msgspec
+import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from nbgrader.api import Gradebook
@@ -14,6 +15,7 @@ from autograder import course
 from autograder.course import content
 from autograder.gradebook import records
 from autograder.gradebook.clean_notebook import PUT_BACK
+from autograder.gradebook.nbgrader_course import course_directory
 from autograder.nbgrader_plugin.defaults import RecordReport
 from autograder.report import REPORT_FILE, Report
 from tests import REPOSITORY, forked_command
@@ -216,7 +218,8 @@ def test_what_a_mark_of_nbgraders_own_autograde_rests_on(autograded, marks):
 
 
 def test_our_own_fault_is_no_zero_in_nbgraders_own_autograde(autograded):
-    report = msgspec.json.decode((autograded / "autograded" / "amara" / UNIT / REPORT_FILE).read_bytes(), type=Report)
+    folder = autograded / "autograded" / "amara" / UNIT
+    report = msgspec.json.decode((folder / REPORT_FILE).read_bytes(), type=Report)
     exercises = [
         msgspec.structs.replace(one, status="grader_error") if one.name == "scaled_softmax" else one
         for one in report.exercises
@@ -224,7 +227,9 @@ def test_our_own_fault_is_no_zero_in_nbgraders_own_autograde(autograded):
     report = msgspec.structs.replace(report, exercises=exercises)
     about = {"notebook": UNIT, "assignment": UNIT, "student": "amara", "db_url": f"sqlite:///{autograded}/gradebook.db"}
     outputs = {REPORT_FILE: msgspec.json.encode(report).decode()}
-    RecordReport().preprocess(None, {"nbgrader": about, "outputs": outputs})
+    notebook = nbformat.read(folder / f"{UNIT}.ipynb", as_version=4)
+    recorder = RecordReport(config=course_directory(autograded).config)
+    recorder.preprocess(notebook, {"nbgrader": about, "outputs": outputs})
     with Gradebook(about["db_url"], "attention") as gradebook:
         grades = {grade.name: grade for grade in gradebook.find_submission_notebook(UNIT, UNIT, "amara").grades}
         failed, other = grades["test_scaled_softmax"], grades["test_attention_scores"]

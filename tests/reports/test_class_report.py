@@ -221,8 +221,10 @@ def test_code_says_what_it_computes_and_nothing_else(data):
     shown = code_sample(
         "def f(x):\n    '''Me'''\n    # me\n    y = (x +\n      1)\n    try: 'me'\n    finally: b'me'", {5}
     )
-    assert shown.code == "def f(x):\n    y = x + 1\n    try:\n        pass\n    finally:\n        pass"
-    assert shown.lines == [2]
+    assert shown.code == "def f(x):\n    y = (x +\n      1)\n    try: '…'\n    finally: b'…'".replace("b'", "'")
+    assert shown.lines == [3]
+    shown = code_sample("def f(x):\n  return f'{x} of me', '''me,\nmyself''', x + 1\n", {2, 4})
+    assert (shown.code, shown.lines) == ("def f(x):\n  return '…', '…', x + 1", [2])
     for strange in (
         "(" * 9000,
         "-" * 9000 + "1",

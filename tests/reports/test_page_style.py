@@ -10,8 +10,7 @@ from bs4 import BeautifulSoup
 from autograder import course
 from autograder.gradebook.class_gradebook import Times
 from autograder.reports.class_report import compose, page_path, write
-from autograder.reports.graded_notebook import read_report
-from autograder.reports.pages import TEMPLATES, environment
+from autograder.reports.pages import TEMPLATES, environment, read_report
 from autograder.serving.released_pages import limited
 from tests import REPOSITORY
 from tests.browser.chromium import chromium

@@ -16,8 +16,8 @@ from autograder.report import Behaviour, Change, ExerciseReport, Repair
 from autograder.reports.class_report import compose, page
 from autograder.reports.class_report_schema import ChangedLine
 from autograder.reports.exports import gradescope_results, junit_xml
-from autograder.reports.graded_notebook import read_report
 from autograder.reports.mistakes import WrongAnswer, WrongAnswers, line_sample
+from autograder.reports.pages import read_report
 from autograder.tracing.definitions import Definition
 from autograder.tracing.repair_operators import generic_edits
 from tests import REPOSITORY

@@ -1,86 +1,33 @@
 """`autograder serve` and hostile students: they make nobody else wait for long, and read nothing that is hidden."""
 
-import subprocess
-import sys
-import threading
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from autograder.classroom import submissions
-from autograder.classroom.submissions import Submission, SubmissionFiles
+from autograder.classroom import student_folders
+from autograder.classroom.student_folders import SubmissionFiles
 from autograder.gradebook.class_gradebook import Times
 from autograder.report import NOT_WRITTEN, CellReport, ExerciseReport, Report
 from autograder.report import TestReport as Verdict
-from autograder.serving.arrivals import NotebookFinder
 from autograder.serving.released_pages import limited
-from autograder.serving.work_queue import RoundRobin
-from tests import REPOSITORY
-from tests.processes import wait_until
 from tests.recorded_class import UNIT
 from tests.typed import solved
 
 
-def test_the_queue_takes_students_in_turns_with_one_item_each_at_a_time():
-    queue = RoundRobin()
-    for item in ("a1", "a2", "a3", "b1", "c1", "c2"):
-        queue.put(item[0], item)
-    assert [queue.take() for _ in range(4)] == ["a1", "b1", "c1", None]  # whoever hangs holds up no second process
-    queue.done("c")
-    assert [queue.take(), queue.take()] == ["c2", None]
-    queue.put("d", "d1")
-    queue.done("a")
-    assert [queue.take(), queue.take()] == ["a2", "d1"]
-    queue.done("a")
-    assert [queue.take(), queue.take()] == ["a3", None]
-
-
-def test_notebooks_under_other_names_are_read_once_outside_the_serving_thread(tmp_path, monkeypatch):
+def test_notebooks_under_other_names_are_read_once(tmp_path, monkeypatch):
     folder = tmp_path / "ada" / UNIT
     folder.mkdir(parents=True)
     right = solved(UNIT)
     for name, content in (("mine", right), ("other", b"{}")):
         (folder / f"{name}.ipynb").write_bytes(content)
-    read, read_in = [], submissions.read_in
-
-    def noting(folder, name):
-        read.append((name, threading.current_thread()))
-        return read_in(folder, name)
-
-    monkeypatch.setattr(submissions, "read_in", noting)
-    finder = NotebookFinder(UNIT, tmp_path, tmp_path)
-
-    def looked_at():
-        return SubmissionFiles(tmp_path, UNIT, None, finder.newest).submission("ada")
-
-    assert looked_at() == Submission("ada", None, "The submitted files are still being searched for a notebook.")
-    wait_until(lambda: not finder.is_searching)
-    assert [looked_at().notebook, looked_at().notebook] == ["mine.ipynb"] * 2
-    assert sorted(name for name, _ in read) == ["mine.ipynb", "other.ipynb"]
+    read, read_in = [], student_folders.read_in
+    monkeypatch.setattr(student_folders, "read_in", lambda folder, name: read.append(name) or read_in(folder, name))
+    files = SubmissionFiles(tmp_path, UNIT)
+    assert [files.submission("ada").notebook for _ in range(2)] == ["mine.ipynb"] * 2
+    assert sorted(read) == ["mine.ipynb", "other.ipynb"]
     (folder / "mine.ipynb").write_bytes(b"{}")
-    assert looked_at().notebook is None
-    wait_until(lambda: not finder.is_searching)
-    assert looked_at().note == f"There is no `{UNIT}.ipynb`; `mine.ipynb` was graded."
-    assert threading.current_thread() not in {thread for _, thread in read}
-
-
-def test_the_end_of_serve_waits_for_no_search(tmp_path):
-    folder = tmp_path / "ada" / UNIT
-    folder.mkdir(parents=True)
-    (folder / "mine.ipynb").write_bytes(b"{}")
-    code = f"""
-import threading
-from pathlib import Path
-from autograder.classroom.submissions import SubmissionFiles
-from autograder.serving import arrivals
-
-arrivals.newest_of_unit = lambda *_: threading.Event().wait()
-root = Path({str(tmp_path)!r})
-print(SubmissionFiles(root, {UNIT!r}, None, arrivals.NotebookFinder({UNIT!r}, root, root).newest).submission("ada"))
-"""
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY, timeout=120)
-    assert "still being searched" in ended.stdout, ended.stderr
+    assert files.submission("ada").note == f"There is no `{UNIT}.ipynb`; `mine.ipynb` was graded."
 
 
 @pytest.mark.parametrize("status", ["failed", "error", "passed"])

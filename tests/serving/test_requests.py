@@ -4,15 +4,16 @@ import contextlib
 import re
 import resource
 import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
-from autograder.classroom.submissions import Submission
 from autograder.course.notebook_file import NotebookFile
+from autograder.pool.grading_pool import GradingPool, GradingStopped
 from autograder.serving import http_server
 from autograder.serving.http_server import FOLDER, TOKEN_FILE
-from autograder.serving.work_queue import UnrecordedNotebook, WorkQueue
+from autograder.serving.work_queue import GradingThreads, UnrecordedNotebook
 from tests.processes import wait_until
 from tests.recorded_class import UNIT, notebook, put_submission, set_due, wrong
 from tests.requests_served import MOST_BYTES, Requests
@@ -204,24 +205,28 @@ def connected(requests, beginning):
     return opened
 
 
-def test_unrecorded_notebooks_wait_and_occupy_at_most_half_of_the_processes():
-    queue = WorkQueue(4)
-    answers = []
-    asked = [UnrecordedNotebook(str(number), NotebookFile(b""), answers.append, lambda: True) for number in range(4)]
-    for one in asked:
-        queue.put(one)
-    first, second = (("work", Submission(name, f"{UNIT}.ipynb")) for name in ("ada", "bo"))
-    queue.put(first)
-    assert queue.take() == first
-    assert [queue.take(), queue.take()] == asked[:2]
-    queue.put(first)  # its student's last one is not done yet
-    queue.put(second)
-    assert queue.take() == second
-    queue.done(first)
-    assert queue.take() == first
-    queue.done(asked[0])
-    assert queue.take() == asked[2]
-    queue.close()
-    assert queue.take() is None
-    queue.put(asked[0])
-    assert answers == ["This `autograder serve` is ending."] * 2
+def test_unrecorded_notebooks_that_wait_at_the_end_are_answered():
+    begun, ended, answers = threading.Event(), threading.Event(), []
+
+    class Hanging:
+        """A process that grades until it is closed."""
+
+        is_running = ready = True
+
+        def report(self, request):
+            begun.set()
+            ended.wait()
+            raise GradingStopped
+
+        def close(self):
+            ended.set()
+
+    pool = GradingPool(lambda number: Hanging())
+    threads = GradingThreads(pool, None, [], lambda: None, print)
+    asked = [UnrecordedNotebook(str(number), NotebookFile(b""), answers.append, lambda: True) for number in range(3)]
+    for one in asked[:2]:
+        threads.put_unrecorded(one)
+    assert begun.wait(60)
+    pool.close()
+    threads.put_unrecorded(asked[2])
+    assert sorted(answers) == [str(GradingStopped()), *["This `autograder serve` is ending."] * 2]

@@ -1,12 +1,10 @@
-"""Submissions whose grading gives no mark: tried a bounded number of times, across restarts, and in nobody's way."""
+"""Submissions whose grading gives no mark: tried a bounded number of times, and in nobody's way."""
 
 import contextlib
 import os
 import signal
-import sqlite3
 import threading
 import time
-from contextlib import closing
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -15,8 +13,7 @@ import msgspec
 import pytest
 
 from autograder import catalogue
-from autograder.classroom.assignment import assignment
-from autograder.classroom.batch import LocalGrading
+from autograder.classroom.assignment import LocalGrading, assignment
 from autograder.cluster import worker as cluster_worker
 from autograder.cluster.worker import Done as DoneOnWorker
 from autograder.cluster.worker import Task, Terms
@@ -25,12 +22,11 @@ from autograder.pool import grading_pool
 from autograder.pool.grading_pool import GradingProcess, GradingRefused
 from autograder.pool.requests import GradeNotebook
 from autograder.sandbox.client import children
-from autograder.serving import work_queue
+from autograder.serving import served_unit, work_queue
 from autograder.serving.work_queue import HOUR, GradingThreads
-from tests.interrupting import in_a_fork
-from tests.processes import kill, started_by, wait_until
-from tests.recorded_class import UNIT, feedback_page, notebook, put_submission
-from tests.served_unit import FIRST, SECOND, THIRD, Serving, attempts, released, submit
+from tests.processes import kill, started_by
+from tests.recorded_class import UNIT, notebook, put_submission
+from tests.served_unit import FIRST, SECOND, Serving, attempts, released, submit
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 UNISOLATED = msgspec.structs.replace(settings.load(), isolation=settings.Isolation("none", trust_submissions=True))
@@ -58,9 +54,9 @@ class Graded(Serving):
         self.pool = grading_pool.pool_for_class(root, root, "cpu", UNISOLATED, 1)
         self.threads = GradingThreads(self.pool, root, [], lambda: None, self.remarks.append)
 
-    def put(self, submission):
-        self.put_in.append(submission[1].student)
-        self.threads.put(submission)
+    def put(self, work, submission):
+        self.put_in.append(submission.student)
+        self.threads.put(work, submission)
 
     def work_off(self):
         while True:
@@ -78,99 +74,68 @@ class Graded(Serving):
         return [f"{one.name}: {one.reason}" for one in self.unit.refused]
 
     def __enter__(self):
-        self.threads.__enter__().start()
+        self.pool.start()
+        self.threads.start()
         return super().__enter__()
 
     def __exit__(self, *error):
         super().__exit__(*error)
-        self.threads.__exit__(*error)
+        self.pool.close()
 
 
-def tries(root):
-    with closing(sqlite3.connect(root / "gradebook.db")) as database:
-        return sorted(who for (who,) in database.execute("select student from autograder_try"))
-
-
-def test_a_submission_that_ends_its_grading_process_is_tried_twice_and_never_again(course, recorded, monkeypatch):
-    monkeypatch.setattr(work_queue, "MOST_FAILED", 2)
+def test_a_submission_that_ends_its_grading_process_is_tried_twice_and_at_the_next_start(course, recorded):
     submit(course, "eve", deadly(), FIRST)
     submit(course, "ada", notebook(), FIRST)
     with Graded(course, recorded) as serving:
+        first = serving.pool.running(0).pid
         serving.work_off()
-        assert sorted(serving.put_in) == ["ada", "eve", "eve"]
+        assert sorted(serving.put_in) == ["ada", "eve"]
         assert {(its.student, its.status) for its in serving.outcomes} == {("ada", "graded"), ("eve", "grader_error")}
+        assert serving.pool.running(0).pid != first
         page = released(course, "eve")
         assert "The grading process ended while it graded this notebook" in page
         assert "Grading was tried 2 times. It is tried again only if" in page
         assert "which is our fault" not in page  # nobody knows whose it is
         assert "tried 2 times without a grade" in serving.refused[0]
-        path = course / "submitted" / "eve" / UNIT / f"{UNIT}.ipynb"
-        os.utime(path)  # another file by its look, the same by its digest
         serving.work_off()
-        submit(course, "eve", deadly(), SECOND, "y")  # again the same file
-        serving.work_off()
-        assert sorted(serving.put_in) == ["ada", "eve", "eve"]
-        assert tries(course) == ["eve", "eve"]
+        assert sorted(serving.put_in) == ["ada", "eve"]
         assert [who for who, *_ in attempts(course)] == ["ada"]
-    submit(course, "bo", notebook(), FIRST)
     with Graded(course, recorded) as serving:  # it is started again
         serving.work_off()
-        assert serving.put_in == ["bo"]
+        assert serving.put_in == ["eve"]
         assert serving.refused[0].startswith("eve: grading was tried 2 times")
-        submit(course, "eve", deadly("Another."), THIRD, "z")
-        again = serving.work_off()
-        assert serving.put_in == ["bo"]
-        assert HOUR - 300 < again <= HOUR
-        assert [its.status for its in serving.outcomes if its.student == "eve"] == ["waits"]
-        assert "could not be graded to the end" in released(course, "eve", "z")
-        with closing(sqlite3.connect(course / "gradebook.db")) as database:
-            database.execute("update autograder_try set begun_at = begun_at - 3700")
-            database.commit()
-        submit(course, "eve", notebook(), "2026-01-05 03:04:05 UTC", "a")
+        submit(course, "eve", notebook(), SECOND, "y")
         serving.work_off()
-        assert serving.put_in == ["bo", "eve"]
         assert (serving.outcomes[-1].status, serving.refused) == ("graded", [])
 
 
-def test_a_submission_that_ends_serve_is_tried_twice_and_no_other_is_blamed(course, recorded):
-    for student in ("ada", "eve"):
-        put_submission(course, student, notebook(why_softmax=student), FIRST)
+def test_after_four_files_without_a_grade_the_next_one_waits(course, recorded, monkeypatch):
+    def failed(submission, files):
+        graded = marked(submission, files)
+        report = msgspec.structs.replace(graded.report, status="grader_error", exercises=[], message="It ended.")
+        return replace(graded, report=report)
 
-    def serve():
-        """Ends with a kill whenever eve's is being graded."""
-        with Serving(course, recorded) as serving:
-            while True:
-                again = serving.unit.step(look=True, everything=False)
-                if any(submission.student == "eve" for _, submission in serving.todo):
-                    os.kill(os.getpid(), signal.SIGKILL)
-                if serving.todo:
-                    serving.grade_next()
-                elif again > 1:
-                    return [(its.student, its.status) for its in serving.outcomes]
-                else:
-                    time.sleep(again)
-
-    assert recorded.grading_process.ready  # before a fork hears it
-    ends = [in_a_fork(serve)[0] for _ in range(2)]
-    assert ends == [-signal.SIGKILL] * 2
-    assert tries(course) == ["eve", "eve"]  # the other one was graded, alone, before it was her turn again
-    assert in_a_fork(serve) == (0, "[('eve', 'grader_error')]")
-    assert "ended the program that grades" in feedback_page(course, "eve").read_text()
-    assert in_a_fork(serve) == (0, "[]")
-
-
-def test_stopping_serve_counts_no_try(course, recorded):
-    put_submission(course, "ada", notebook(), FIRST)
+    marked = recorded.marked
     with Serving(course, recorded) as serving:
-        for _ in range(3):
-            serving.work_off(mark=False)
-        assert tries(course) == ["ada"]
-        serving.unit.forget_tries()
-        assert tries(course) == []
-    with Serving(course, recorded) as serving:
+        monkeypatch.setattr(recorded, "marked", failed)
+        for number in range(work_queue.MOST_FAILED):
+            submit(course, "eve", notebook(why_softmax=str(number)), made(number), str(number))
+            serving.work_off()
+        submit(course, "eve", notebook(), made(9), "next")
+        again = serving.work_off()
+        assert HOUR - 300 < again <= HOUR
+        assert [its.status for its in serving.outcomes] == ["grader_error"] * work_queue.MOST_FAILED + ["waits"]
+        assert "could not be graded to the end" in released(course, "eve", "next")
+        monkeypatch.setattr(recorded, "marked", marked)
+        an_hour_later = time.time() + again + 1
+        monkeypatch.setattr(served_unit.time, "time", lambda: an_hour_later)
         serving.work_off()
-        assert [its.status for its in serving.outcomes] == ["graded"]
-        assert tries(course) == []
+        assert serving.outcomes[-1].status == "graded"
+
+
+def made(number):
+    """The time of a student's submission with this number."""
+    return f"2026-01-05 03:04:0{number} UTC"
 
 
 def test_a_hidden_test_that_fails_itself_still_counts_as_an_attempt(course, recorded):
@@ -258,18 +223,6 @@ def test_on_a_cluster_the_end_of_a_process_costs_only_its_submission(dask_worker
     monkeypatch.setattr(cluster_worker, "GradingProcess", starts_once)
     done = msgspec.json.decode(cluster_worker.grade(task), type=DoneOnWorker)
     assert [report.submission for report in done.reports] == ["digest 0"]  # it is not sent again
-
-
-def test_on_a_cluster_an_idle_process_ends_and_another_starts(dask_worker, monkeypatch):
-    monkeypatch.setattr(cluster_worker, "IDLE_SECONDS", 0.2)
-    terms = Terms(UNIT, content.unit_digest(UNIT), "cpu", UNISOLATED)
-    submission = GradeNotebook("0", notebook(), UNIT)
-    with cluster_worker.cached_pool.process(terms) as pool:
-        first = pool.running(0)
-        assert pool.grade(submission).status == "graded"
-    wait_until(lambda: not first.is_running)
-    with cluster_worker.cached_pool.process(terms) as pool:
-        assert pool.grade(submission).status == "graded"
 
 
 def test_a_sandbox_lost_at_each_try_costs_only_its_submission():

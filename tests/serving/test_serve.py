@@ -8,7 +8,6 @@ import re
 import resource
 import shutil
 import signal
-import socket
 import sqlite3
 import stat
 import subprocess
@@ -32,7 +31,7 @@ from autograder.course.cells import filled_in
 from autograder.gradebook.nbgrader_course import AlreadyLocked, course_lock
 from autograder.pool.requests import Ready
 from autograder.report import Report
-from autograder.serving import exchange, http_requests, released_pages, served_unit
+from autograder.serving import exchange, http_server, released_pages, served_unit
 from autograder.serving.arrivals import Arrivals, FolderWatch
 from autograder.serving.released_pages import SHOWN
 from autograder.serving.served_unit import KitChanged, Served
@@ -98,7 +97,7 @@ def test_serving_resumes_after_a_kill_before_any_file_or_commit(tmp_path, record
     submit(begun, "ada", notebook(why_softmax="Again."), SECOND, "y")
     submit(begun, "bo", wrong(), FIRST)
     monkeypatch.setattr(served_unit, "OPEN_SECONDS", float("inf"))  # how often it commits is no matter of time then
-    monkeypatch.setattr(http_requests, "now", lambda: datetime(2026, 1, 3, 3, 4, 5, tzinfo=UTC))
+    monkeypatch.setattr(http_server, "now", lambda: datetime(2026, 1, 3, 3, 4, 5, tzinfo=UTC))
     answered = tmp_path / "answered"
 
     def request(requests):
@@ -438,7 +437,6 @@ def test_only_new_files_and_threads_wake_the_folder_watch(tmp_path):
     flat.mkdir()
     with FolderWatch() as watching:
         watching.watch({tmp_path / "deep": True, flat: False})
-        assert watching.poll_seconds > 10
         list(flat.iterdir())
         (deep / "read").read_text()
         assert watching.sleep(time.monotonic() + 0.3) == set()
@@ -448,8 +446,8 @@ def test_only_new_files_and_threads_wake_the_folder_watch(tmp_path):
             watching.sleep(time.monotonic() + 0.2)
         threading.Timer(0.1, watching.wake, ["done"]).start()
         assert watching.sleep(time.monotonic() + 60) == {"done"}
-        watching.watch({tmp_path / "deep": True, tmp_path / "not there": False})
-        assert watching.poll_seconds < 10
+        assert watching.watch({tmp_path / "deep": True, tmp_path / "not there": False})
+        assert not watching.watch({tmp_path / "deep": True, tmp_path / "not there": False})
 
 
 @pytest.fixture
@@ -602,12 +600,8 @@ def test_with_nbgraders_own_commands(tmp_path, started):
     time.sleep(served_unit.KIT_SECONDS)
     put_submission(root, "bo", notebook())
     running.remark("starting again")
-    with socket.socket() as elsewhere:
-        elsewhere.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with pytest.raises(OSError, match="in use"):
-            elsewhere.bind(("127.0.0.1", port))
-    assert answered(port) == 401  # once it serves again
-    assert f":{port}," in running.remark("Serving")
+    port = int(re.search("http://127.0.0.1:([0-9]+)", running.remark("Serving"))[1])
+    assert answered(port) == 401
     assert running.line()["student"] == "bo"
     (root / "submitted" / "-r").mkdir()
     (root / "submitted" / "-r" / UNIT).mkdir()

@@ -1,15 +1,18 @@
-"""Reads a table of people: its encoding, its separator, and its header in five languages.
+"""Tables of people and points: reading those of instructors and platforms, and writing those for spreadsheets.
 
-Header words in English, German, French, Spanish and Portuguese are each read as their English word.
+Header words in English, German, French, Spanish and Portuguese are each read as their English word. Written tables
+round points, quote texts, and defuse formulas.
 """
 
 import codecs
 import csv
 import io
+import re
 import tomllib
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 from .. import UserError
@@ -25,7 +28,11 @@ _WORKSHEET = {"maximum grade", "grade can be changed", "last modified (submissio
 """Columns that only Moodle's grading worksheet has."""
 
 
-class BadRoster(UserError):
+class BadTable(UserError):
+    """A file is no table that can be used; `str()` says why and what to do."""
+
+
+class BadRoster(BadTable):
     """The roster cannot be used; `str()` says why and what to do."""
 
 
@@ -54,17 +61,24 @@ class RosterTable:
     separator: str
 
 
-def read(path: Path, names: Collection[str], own_words: Mapping[str, str]) -> RosterTable:
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table by column, with column names in lower case. Raises BadTable."""
+    lines = read(path, (), {}, "table").lines
+    return [{name.lower(): value for name, value in line.values.items()} for line in lines]
+
+
+def read(path: Path, names: Collection[str], own_words: Mapping[str, str], what: str = "roster") -> RosterTable:
     """Read the table at a path, with commas, semicolons or tabs between its values.
 
     names: English names of columns that such tables have. own_words: further header words, each with the English one.
-    The separator is the one with which the header has the most of these names and words. Raises BadRoster.
+    The separator is the one with which the header has the most of these names and words. what: the kind of table, for
+    the messages. Raises BadRoster.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise BadRoster(f"The roster {path} cannot be read: {error.strerror}.") from None
-    text, encoding = _decoded(path, content)
+        raise BadRoster(f"The {what} {path} cannot be read: {error.strerror}.") from None
+    text, encoding = _decoded(f"The {what} {path}", content)
     known = {*names, *_ENGLISH, *map(_plain, own_words)}
     try:
         headers = {separator: next(_rows(text, separator), (0, []))[1] for separator in _SEPARATORS}
@@ -72,11 +86,11 @@ def read(path: Path, names: Collection[str], own_words: Mapping[str, str]) -> Ro
         header = tuple(headers[separator])
         lines = tuple(_line(number, values, header) for number, values in _rows(text, separator))[1:]
     except csv.Error as error:
-        raise BadRoster(f"The roster {path} is not a CSV file: {error}.") from None
+        raise BadRoster(f"The {what} {path} is not a CSV file: {error}.") from None
     return RosterTable(header, in_english(header, own_words, names), lines, encoding, separator)
 
 
-def _decoded(path: Path, content: bytes) -> tuple[str, str]:
+def _decoded(file: str, content: bytes) -> tuple[str, str]:
     """Return the file's text and encoding. Reject all other encodings, because a guess would spoil names."""
     mark = next((mark for mark in _MARKS if content.startswith(mark)), b"")
     encoding = _MARKS.get(mark, "utf-8")
@@ -85,9 +99,9 @@ def _decoded(path: Path, content: bytes) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         looks = "not in UTF-8, perhaps in Latin-1" if not mark else f"damaged: it begins as {encoding.upper()} does"
-        raise BadRoster(f"The roster {path} is {looks} (line {line}). {_SAVE_AS}") from None
+        raise BadRoster(f"{file} is {looks} (line {line}). {_SAVE_AS}") from None
     if "\0" in text:
-        raise BadRoster(f"The roster {path} is not a text file, or is in UTF-16 without a byte order mark. {_SAVE_AS}")
+        raise BadRoster(f"{file} is not a text file, or is in UTF-16 without a byte order mark. {_SAVE_AS}")
     return text, encoding.upper()
 
 
@@ -139,3 +153,47 @@ def in_english(header: Iterable[str], own_words: Mapping[str, str], names: Itera
         elif not is_worksheet and word == "identifier" and _plain(name) != word and "id" not in words.values():
             words[name] = "id"
     return words
+
+
+# Characters that spreadsheets read as the beginning of a formula, including the wide forms of East Asian scripts.
+_BEGINS_FORMULA = tuple("=+-@|%\t\r\uff1d\uff0b\uff0d\uff20")
+_AFTER_A_SEPARATOR = re.compile(rf"(?<=[;\t\r\n])(?=[ \n\v\f\"]*[{re.escape(''.join(_BEGINS_FORMULA))}])")
+"""Positions within a text at which a spreadsheet that separates at semicolons or tabs would begin a formula."""
+_NOT_A_NAME = re.compile(r"-|-?\d+([.,]\d+)?", re.ASCII)
+"""A negative number, and the dash that means no value: neither is a formula."""
+PLACES = 2
+"""Decimal places of points."""
+_NOISE = 9
+"""Decimal places up to which sums of binary fractions are exact."""
+
+
+def text(value: object) -> str:
+    """Return a value as text for a spreadsheet, with an apostrophe before what could begin a formula.
+
+    A program that reads CSV with commas gets every other text unchanged.
+    """
+    written = "" if value is None else str(value)
+    begins = "'" if written.lstrip(" \n\v\f").startswith(_BEGINS_FORMULA) else ""
+    return begins + _AFTER_A_SEPARATOR.sub("'", written)
+
+
+def value(given: str) -> str:
+    """Return a value from another program's table as text for a spreadsheet, as `text` does; keep numbers unchanged."""
+    return given if _NOT_A_NAME.fullmatch(given) else text(given)
+
+
+def rounded(number: float, places: int) -> float:
+    """Round a number, halves up: to two places, 1.005 is 1.01 and 29.740000000000002 is 29.74. Never return -0."""
+    return float(Decimal(repr(round(number, _NOISE))).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)) + 0.0
+
+
+def number(points: float) -> str:
+    """Return points in two decimal places at most, halves rounded up: 29.740000000000002 is 29.74, and 31.0 is 31."""
+    return f"{rounded(points, PLACES):.{PLACES}f}".rstrip("0").rstrip(".")
+
+
+def as_csv(rows: Iterable[Sequence[object]]) -> str:
+    """Return the rows as CSV with commas, for a file in UTF-8."""
+    written = io.StringIO(newline="")
+    csv.writer(written, lineterminator="\n").writerows(rows)
+    return written.getvalue()
