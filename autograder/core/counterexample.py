@@ -17,6 +17,9 @@ MOST_NUMBERS = 12
 """Maximum number of elements in all tensors of an input together: few enough for a person to follow each."""
 APART = 1e-3
 """Two results are different if they differ by more than this."""
+MOST_CALLED = 2 * MOST_NUMBERS
+"""Maximum number of elements in the arguments of a wrong function that students call. Most wrong functions are right on
+nearly all inputs, so without this limit a student could submit one as the answer to the other exercise."""
 _ROUNDING = 1e-6
 """Relative rounding error of float32, by which two right orders of computation may differ."""
 _MOST_WRITTEN = 24
@@ -40,8 +43,8 @@ class CounterexampleTarget:
     hides: tuple[str, ...] = ()
     """Conditions under which an input hides the misconception; the verdict's `why` has the first that holds.
 
-    Forms: `T=1`, `d_k=d_v`, `x alike` (all elements equal), `x all 0`, `x alike along T`, `x alike turned h T` (equal
-    after transposing h and T).
+    Forms: `T=1`, `d_k=d_v`, `x alike` (all elements equal), `x all 0`, `x within 0 9` (each element at least 0 and at
+    most 9), `x alike along T`, `x alike turned h T` (equal after transposing h and T).
     """
 
     @property
@@ -62,6 +65,10 @@ class RequiredTensor:
     def sized(self) -> list[str]:
         """The dimensions that have a name: all but a leading `...`."""
         return [dim for dim in self.dims if dim != ANY_MORE]
+
+    def place(self, dim: str) -> int:
+        """Return the index of a dimension, counted from the last: -1, -2, ..."""
+        return self.sized.index(dim) - len(self.sized)
 
     @property
     def shape(self) -> str:
@@ -234,17 +241,20 @@ def _holds(hiding: str, sizes: Mapping[str, int], tensors: Mapping[str, tuple[Re
     if "=" in hiding:
         one, _, other = hiding.partition("=")
         return sizes[one] == (int(other) if other.isdigit() else sizes[other])
-    name, _, *how = hiding.split()
+    name, *condition = hiding.split()
     wanted, tensor = tensors[name]
-    if hiding.split()[1] == "all":
-        return bool((tensor == float(how[0])).all())
-    places = [wanted.sized.index(dim) - len(wanted.sized) for dim in how[1:]]
-    match how[:1]:
-        case []:
+    match condition:
+        case ["alike"]:
             return bool((tensor == tensor.flatten()[0]).all())
-        case ["along"]:
-            return bool((tensor == tensor.narrow(places[0], 0, 1)).all())
-    return torch.equal(tensor.transpose(*places), tensor)
+        case ["all", number]:
+            return bool((tensor == float(number)).all())
+        case ["within", least, most]:
+            return bool(((tensor >= float(least)) & (tensor <= float(most))).all())
+        case ["alike", "along", dim]:
+            return bool((tensor == tensor.narrow(wanted.place(dim), 0, 1)).all())
+        case ["alike", "turned", one, other]:
+            return torch.equal(tensor.transpose(wanted.place(one), wanted.place(other)), tensor)
+    raise ValueError(f"{hiding!r} is not a condition.")
 
 
 def _kind(value: Any) -> str:
@@ -262,10 +272,23 @@ def packed_function(code: str, imports: Mapping[str, str]) -> PackedFunction:
 
 
 def unpacked_function(name: str, function: PackedFunction) -> Callable[..., Any]:
-    """Return the function that was packed. `inspect` finds no source of it."""
+    """Return the function that was packed; it raises ValueError if its tensors have more than MOST_CALLED elements.
+
+    `inspect` does not find the packed source.
+    """
     scope: dict[str, Any] = {as_: importlib.import_module(module) for as_, module in function["imports"].items()}
     scope["__name__"] = f"a wrong {name}"
     code = zlib.decompress(base64.b85decode(function["code"])).decode()
     exec(compile(code, f"<a wrong {name}>", "exec"), scope)
-    found: Callable[..., Any] = scope[name]
-    return found
+    wrong: Callable[..., Any] = scope[name]
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        count = sum(each.numel() for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor))
+        if count > MOST_CALLED:
+            raise ValueError(
+                f"The wrong {name} takes at most {MOST_CALLED} numbers, and these are {count}. A bug hunt's input has "
+                f"at most {MOST_NUMBERS}."
+            )
+        return wrong(*args, **kwargs)
+
+    return called

@@ -11,7 +11,8 @@ class TestHuntRmsNorm(contracts.Graders):
         Hunt(
             "rms_norm",
             ("x: R d", "weight: d"),
+            also=(1e-12,),
             hides=("weight all 0", "x all 0"),
-            mistake="mean_subtracted",
+            mistake="eps_outside_the_root",
         ),
     )
