@@ -331,7 +331,7 @@ plt.show()
 
 # %%
 wrong = buggy("tiled_attention")
-wrong(X[:4, :2], X[:4, :2], X[:4, :2], 2)
+wrong(X[:4, :1], X[:4, :1], X[:4, :1], 2)
 
 # %% [markdown]
 # Find an input that gives it away: `queries`, `keys` and `values` of shape `(T, hd)`, `float32` and finite, with at

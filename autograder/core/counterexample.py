@@ -17,9 +17,6 @@ MOST_NUMBERS = 12
 """Maximum number of elements in all tensors of an input together: few enough for a person to follow each."""
 APART = 1e-3
 """Two results are different if they differ by more than this."""
-MOST_CALLED = 2 * MOST_NUMBERS
-"""Maximum number of elements in the arguments of a wrong function that students call. Most wrong functions are right on
-nearly all inputs, so without this limit a student could submit one as the answer to the other exercise."""
 _ROUNDING = 1e-6
 """Relative rounding error of float32, by which two right orders of computation may differ."""
 _MOST_WRITTEN = 24
@@ -272,9 +269,11 @@ def packed_function(code: str, imports: Mapping[str, str]) -> PackedFunction:
 
 
 def unpacked_function(name: str, function: PackedFunction) -> Callable[..., Any]:
-    """Return the function that was packed; it raises ValueError if its tensors have more than MOST_CALLED elements.
+    """Return the function that was packed, limited to inputs that a counterexample exercise accepts.
 
-    `inspect` does not find the packed source.
+    Most wrong functions are right on nearly all inputs. Without a limit, a student could submit one as the answer to
+    the exercise that asks for the right function. So it raises ValueError if its arguments have more than MOST_NUMBERS
+    elements or another floating dtype than float32, and its result has no graph. `inspect` finds no packed line.
     """
     scope: dict[str, Any] = {as_: importlib.import_module(module) for as_, module in function["imports"].items()}
     scope["__name__"] = f"a wrong {name}"
@@ -283,12 +282,15 @@ def unpacked_function(name: str, function: PackedFunction) -> Callable[..., Any]
     wrong: Callable[..., Any] = scope[name]
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        count = sum(each.numel() for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor))
-        if count > MOST_CALLED:
+        tensors = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
+        count = sum(each.numel() for each in tensors)
+        if count > MOST_NUMBERS:
             raise ValueError(
-                f"The wrong {name} takes at most {MOST_CALLED} numbers, and these are {count}. A bug hunt's input has "
-                f"at most {MOST_NUMBERS}."
+                f"The wrong {name} takes at most {MOST_NUMBERS} numbers, as in a bug hunt; these are {count}."
             )
-        return wrong(*args, **kwargs)
+        if other := [each.dtype for each in tensors if each.is_floating_point() and each.dtype != torch.float32]:
+            raise ValueError(f"The wrong {name} takes float32, as in a bug hunt, and not {other[0]}.")
+        with torch.no_grad():
+            return wrong(*args, **kwargs)
 
     return called
