@@ -113,8 +113,8 @@ wrong(torch.tensor([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0]]), torch.ones(4))
 
 # %% [markdown]
 # Find an input on which `wrong(x, weight, 1e-12)` and the right result for the same $\varepsilon$ differ by more than
-# 0.001: `x` of shape `(R, d)` and `weight` of shape `(d,)`, `float32` and finite, with at most twelve elements in `x` and
-# `weight` together. For which vectors does $\varepsilon$ change the result?
+# 0.001: `x` of shape `(R, d)` and `weight` of shape `(d,)`, `float32` and finite, with at most twelve elements in both
+# together. For which vectors does $\varepsilon$ change the result?
 
 # %% exercise="hunt_rms_norm" points=2
 
