@@ -342,8 +342,8 @@ def check_of(unit, **answers):
 def test_the_wrong_function_can_be_called_and_not_read(graders, unit, hunt):
     target = hunted(graders, unit, hunt)
     wrong = released_check(unit).buggy(target.of)
-    assert "raise ValueError" in inspect.getsource(wrong)  # the function around it, which limits the input
-    assert target.of not in inspect.getsource(wrong)
+    with contextlib.suppress(OSError):  # inspect finds the function around it, which limits the input, or nothing
+        assert target.wrong(unit).source().splitlines()[-1].strip() not in inspect.getsource(wrong)
     solved = catalogue.solutions(unit)[hunt].answer()
     given = solved if isinstance(solved, tuple) else (solved,)
     right = catalogue.solutions(unit)[target.of].answer
