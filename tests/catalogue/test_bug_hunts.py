@@ -470,3 +470,14 @@ def test_a_packed_function_has_what_it_imports():
     assert float(unpacked_function("f", json.loads(json.dumps(packed)))(torch.zeros(()))) == pytest.approx(
         3.14159, rel=1e-5
     )
+
+
+def test_a_packed_function_takes_only_inputs_of_a_hunt():
+    double = unpacked_function("f", packed_function("def f(x, factor=2):\n    return x * factor\n", {}))
+    result = double(torch.ones(MOST_NUMBERS - 1, requires_grad=True), factor=torch.tensor(3))
+    assert torch.equal(result, 3 * torch.ones(MOST_NUMBERS - 1))
+    assert not result.requires_grad
+    with pytest.raises(ValueError, match=r"The wrong f takes at most 12 numbers, as in a bug hunt; these are 13\."):
+        double(torch.ones(MOST_NUMBERS + 1))
+    with pytest.raises(ValueError, match=r"The wrong f takes float32, as in a bug hunt, and not torch\.float64\."):
+        double(torch.ones(1), factor=torch.ones(1, dtype=torch.float64))
