@@ -510,10 +510,9 @@ draw(
 )
 
 # %% [markdown]
-# **A bug hunt.** Here is a `rotary_embedding` that somebody else wrote. It keeps the length of every vector, and its
-# scores depend only on distances, just as they should. If you train a model with it from the beginning, you notice
-# nothing. But a model that was trained with the right rotation writes nonsense with this one. Its result for
-# `[3, 4]` at position 1 is right:
+# **A bug hunt.** Here is a `rotary_embedding` that somebody else wrote. It keeps the length of every vector, and for
+# `torch.randn(T, head_dim)` at the positions `torch.arange(T)` its results are right. A model that uses it answers
+# questions of a few sentences, and writes nonsense about a book. Its result for `[3, 4]` at position 1 is right:
 
 # %%
 wrong = buggy("rotary_embedding")

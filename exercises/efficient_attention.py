@@ -326,11 +326,12 @@ plt.show()
 
 # %% [markdown]
 # **A bug hunt.** Here is a `tiled_attention` that somebody else wrote. You can call it, not read it. It takes
-# `(T, hd)` three times. In this example, in blocks of 2, its result is right (keys 2 and 3 are keys 0 and 1 again):
+# `(T, hd)` three times. For queries, keys and values drawn by `torch.randn` its results are right, and also in this
+# example, in blocks of 2:
 
 # %%
 wrong = buggy("tiled_attention")
-wrong(X[:4], X[:2].repeat(2, 1), X[:4], 2)
+wrong(X[:4, :1], X[:4, :1], X[:4, :1], 2)
 
 # %% [markdown]
 # Find an input that gives it away: `queries`, `keys` and `values` of shape `(T, hd)`, `float32` and finite, with at

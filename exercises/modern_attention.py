@@ -104,16 +104,17 @@ guess("same_elements", ...)
 show(lambda: rms_norm(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.ones(4)))
 
 # %% [markdown]
-# **A bug hunt.** Somebody else wrote this `rms_norm`. You can call it, not read it. On this vector it was right:
+# **A bug hunt.** Somebody else wrote this `rms_norm`. You can call it, not read it. On vectors drawn by `torch.randn`
+# it was right, as on these two:
 
 # %%
 wrong = buggy("rms_norm")
-wrong(torch.tensor([-1.0, 1.0, 2.0, -2.0]), torch.ones(4))
+wrong(torch.tensor([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0]]), torch.ones(4))
 
 # %% [markdown]
-# Find an input on which `wrong(x, weight)` and the right result differ by more than 0.001: `x` of shape `(R, d)` and
-# `weight` of shape `(d,)`, `float32` and finite, with at most twelve elements in `x` and `weight` together. What is
-# special about the input above?
+# Find an input on which `wrong(x, weight, 1e-12)` and the right result for the same $\varepsilon$ differ by more than
+# 0.001: `x` of shape `(R, d)` and `weight` of shape `(d,)`, `float32` and finite, with at most twelve elements in both
+# together. For which vectors does $\varepsilon$ change the result?
 
 # %% exercise="hunt_rms_norm" points=2
 

@@ -248,15 +248,15 @@ show({"heads 0 and 1": lambda: split_heads(numbered[None], 2)})
 
 # %% [markdown]
 # **A bug hunt.** Somebody else wrote this `merge_heads`. You can call it, but not read it. Its results always have the
-# right shape. For many inputs the numbers are right, too, as for this one:
+# right shape. For inputs such as `torch.randn(1, 2, 3, 2)` the numbers are right, too, as for this one:
 
 # %%
 wrong = buggy("merge_heads")
-show({"the wrong merge_heads": lambda: wrong(torch.arange(4.0).reshape(1, 1, 2, 2))})
+show({"the wrong merge_heads": lambda: wrong(torch.arange(12.0).reshape(1, 2, 3, 2))})
 
 # %% [markdown]
-# Find an input for which its result is wrong: a tensor `x` of shape `(b, h, T, hd)`. Which step of merging is easily
-# forgotten, and for which sizes does that make no difference?
+# Find an input for which its result is wrong: a tensor `x` of shape `(b, h, T, hd)`. Code that mixes up two dimensions
+# usually gives a result of another shape. For which sizes does it not?
 
 # %% exercise="hunt_merge_heads" points=2
 

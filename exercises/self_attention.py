@@ -416,7 +416,7 @@ guess("equal_keys", ...)
 
 # %%
 wrong = buggy("scaled_dot_product_attention")
-show({"the wrong attention": lambda: wrong(X[:1], X[:2], X[:2])})
+show({"the wrong attention": lambda: wrong(X[:1, :2], X[:2, :2], X[:2, :2])})
 
 # %% [markdown]
 # Find an input for which its result is wrong: `queries` `(Tq, d_k)`, `keys` `(Tk, d_k)` and `values` `(Tk, d_v)`. Read

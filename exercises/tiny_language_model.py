@@ -152,8 +152,8 @@ show(
 )
 
 # %% [markdown]
-# **A bug hunt.** Here is a `next_token_loss` that somebody else wrote. You can call it, not read it. Its loss in
-# this example is right:
+# **A bug hunt.** Here is a `next_token_loss` that somebody else wrote. You can call it, not read it. Its loss is never
+# infinite. For logits drawn by `torch.randn` it is right, and also in this example:
 
 # %%
 wrong = buggy("next_token_loss")

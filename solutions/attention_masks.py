@@ -99,7 +99,7 @@ def hunt_rotary_embedding() -> tuple[torch.Tensor, torch.Tensor]:
     Returns x, (T, head_dim), float32, and positions, (T,), int64, with at most twelve
     elements together.
     """
-    return torch.tensor([[1.0, 0.0, 0.0, 0.0]]), torch.tensor([1])  # two pairs: which two numbers belong together?
+    return torch.tensor([[1.0, 0.0]]), torch.tensor([5000])  # far along: is the angle still p * theta?
 
 
 def permuted_outputs(

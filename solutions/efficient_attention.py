@@ -146,7 +146,7 @@ def hunt_tiled_attention() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     elements in all three; block_size is 2.
     """
     queries = torch.tensor([[1.0], [1.0], [1.0]])
-    keys = torch.tensor([[0.0], [0.0], [2.0]])  # the largest score is in the last block
+    keys = torch.tensor([[0.0], [0.0], [200.0]])  # the largest score is in the last block: exp(200) is infinite
     values = torch.tensor([[1.0], [1.0], [5.0]])
     return queries, keys, values
 

@@ -121,7 +121,7 @@ def hunt_share_heads() -> torch.Tensor:
     Returns x, (b, groups, T, hd), float32, with at most twelve elements; there are 4
     heads.
     """
-    return torch.tensor([1.0, 2.0]).reshape(1, 2, 1, 1)  # two groups for four heads: 1 1 2 2, and not 1 2 1 2
+    return torch.tensor([1.0, 2.0]).reshape(2, 1, 1, 1)  # two sequences of one group: 1 1 1 1 and 2 2 2 2
 
 
 class GroupedQueryAttention(nn.Module):

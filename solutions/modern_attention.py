@@ -22,9 +22,10 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.
 def hunt_rms_norm() -> tuple[torch.Tensor, torch.Tensor]:
     """Return an input on which the wrong rms_norm differs from the right one.
 
-    It is x, (R, d), and weight, (d,), float32, with at most twelve elements together.
+    It is x, (R, d), and weight, (d,), float32, with at most twelve elements together;
+    eps is 1e-12.
     """
-    return torch.tensor([[1.0, 2.0, 3.0]]), torch.ones(3)  # a mean that is not 0
+    return torch.full((1, 3), 1e-6), torch.ones(3)  # the mean square is as large as eps
 
 
 def qk_norm_scores(

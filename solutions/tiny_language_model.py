@@ -150,8 +150,8 @@ def hunt_next_token_loss() -> tuple[torch.Tensor, torch.Tensor]:
     Returns logits (b, T, V), float32, and tokens (b, T), int64 and below V, with at
     most twelve elements in both together.
     """
-    logits = torch.tensor([[[0.0, 0.0], [5.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]])
-    tokens = torch.tensor([[0, 1], [1, 0]])  # the last place of the first sentence expects 0, not 1
+    logits = torch.tensor([[[100.0, 0.0], [0.0, 0.0]]])
+    tokens = torch.tensor([[0, 1]])  # the probability of token 1 is exp(-100): the loss is 100
     return logits, tokens
 
 

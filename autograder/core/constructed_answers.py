@@ -49,8 +49,8 @@ class CounterexampleTarget:
     hides: tuple[str, ...] = ()
     """Conditions under which an input hides the misconception; the verdict's `why` has the first that holds.
 
-    Forms: `T=1`, `d_k=d_v`, `x alike` (all elements equal), `x all 0`, `x alike along T`, `x alike turned h T` (equal
-    after transposing h and T).
+    Forms: `T=1`, `d_k=d_v`, `x alike` (all elements equal), `x all 0`, `x within 0 9` (each element at least 0 and at
+    most 9), `x alike along T`, `x alike turned h T` (equal after transposing h and T).
     """
 
     @property
@@ -71,6 +71,10 @@ class RequiredTensor:
     def sized(self) -> list[str]:
         """The dimensions that have a name: all but a leading `...`."""
         return [dim for dim in self.dims if dim != ANY_MORE]
+
+    def place(self, dim: str) -> int:
+        """Return the index of a dimension, counted from the last: -1, -2, ..."""
+        return self.sized.index(dim) - len(self.sized)
 
     @property
     def shape(self) -> str:
@@ -243,17 +247,20 @@ def _holds(hiding: str, sizes: Mapping[str, int], tensors: Mapping[str, tuple[Re
     if "=" in hiding:
         one, _, other = hiding.partition("=")
         return sizes[one] == (int(other) if other.isdigit() else sizes[other])
-    name, _, *how = hiding.split()
+    name, *condition = hiding.split()
     wanted, tensor = tensors[name]
-    if hiding.split()[1] == "all":
-        return bool((tensor == float(how[0])).all())
-    places = [wanted.sized.index(dim) - len(wanted.sized) for dim in how[1:]]
-    match how[:1]:
-        case []:
+    match condition:
+        case ["alike"]:
             return bool((tensor == tensor.flatten()[0]).all())
-        case ["along"]:
-            return bool((tensor == tensor.narrow(places[0], 0, 1)).all())
-    return torch.equal(tensor.transpose(*places), tensor)
+        case ["all", number]:
+            return bool((tensor == float(number)).all())
+        case ["within", least, most]:
+            return bool(((tensor >= float(least)) & (tensor <= float(most))).all())
+        case ["alike", "along", dim]:
+            return bool((tensor == tensor.narrow(wanted.place(dim), 0, 1)).all())
+        case ["alike", "turned", one, other]:
+            return torch.equal(tensor.transpose(wanted.place(one), wanted.place(other)), tensor)
+    raise ValueError(f"{hiding!r} is not a condition.")
 
 
 def _kind(value: Any) -> str:
@@ -271,13 +278,31 @@ def packed_function(code: str, imports: Mapping[str, str]) -> PackedFunction:
 
 
 def unpacked_function(name: str, function: PackedFunction) -> Callable[..., Any]:
-    """Return the function that was packed. `inspect` finds no source of it."""
+    """Return the function that was packed, limited to inputs that a counterexample exercise accepts.
+
+    Most wrong functions are right on nearly all inputs. Without a limit, a student could submit one as the answer to
+    the exercise that asks for the right function. So it raises ValueError if its arguments have more than MOST_NUMBERS
+    elements or another floating dtype than float32, and its result has no graph. `inspect` finds no packed line.
+    """
     scope: dict[str, Any] = {as_: importlib.import_module(module) for as_, module in function["imports"].items()}
     scope["__name__"] = f"a wrong {name}"
     code = zlib.decompress(base64.b85decode(function["code"])).decode()
     exec(compile(code, f"<a wrong {name}>", "exec"), scope)
-    found: Callable[..., Any] = scope[name]
-    return found
+    wrong: Callable[..., Any] = scope[name]
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        tensors = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
+        count = sum(each.numel() for each in tensors)
+        if count > MOST_NUMBERS:
+            raise ValueError(
+                f"The wrong {name} takes at most {MOST_NUMBERS} numbers, as in a bug hunt; these are {count}."
+            )
+        if other := [each.dtype for each in tensors if each.is_floating_point() and each.dtype != torch.float32]:
+            raise ValueError(f"The wrong {name} takes float32, as in a bug hunt, and not {other[0]}.")
+        with torch.no_grad():
+            return wrong(*args, **kwargs)
+
+    return called
 
 
 class Attended(NamedTuple):

@@ -5,6 +5,7 @@ import contextlib
 import inspect
 import io
 import json
+import math
 
 import pytest
 import torch
@@ -178,13 +179,20 @@ def test_why_is_the_same_for_inputs_that_fail_alike():
     zeros = CounterexampleTarget("merge", ("x: b h T hd",), hides=("x all 0", "x alike"))
     assert judged(torch.zeros(1, 2, 3, 1), zeros).why == "alike: x all 0"
     assert judged(torch.ones(1, 2, 3, 1), zeros).why == "alike: x alike"
+    within = CounterexampleTarget("merge", ("x: b h T hd",), hides=("x within -1 3",))
+    one_head = torch.tensor([-1.0, 3.0]).view(1, 1, 2, 1)
+    assert judged(one_head, within).why == "alike: x within -1 3"
+    assert judged(one_head + 0.1, within).why == judged(one_head - 0.1, within).why == "alike: "
 
 
 @pytest.mark.parametrize(
     ("code", "name"),
     [
         ("return torch.randn(2, 5, 1, 1)", "one_token_alone"),
-        ("return 7 + torch.zeros(1, 3, 4, 1)", "numbers_all_alike"),
+        ("return torch.randn(1, 2, 3, 2)", "one_sequence_to_merge"),
+        ("return torch.rand(2, 3, 1, 2)", "one_token_alone"),
+        ("return torch.rand(3, 2, 2, 1)", "sizes_that_a_swap_would_change"),
+        ("return 7 + torch.zeros(3, 1, 3, 1)", "numbers_all_alike"),
         ("return torch.zeros(1, 2, 2, 2).numpy().tolist()", "numbers_in_a_list"),
         ("return torch.ones(3, 3, 3, 3)", "more_than_twelve_numbers"),
         ("return torch.tensor([[[[0.0, 1e30 * 1e30]]]])", "input_with_nan"),
@@ -199,7 +207,76 @@ def test_a_mistake_is_named_whatever_its_numbers_are(grading_process, code, name
     assert catalogue.misconceptions(HEADS)[name].sentence in notebook.check(HUNT)[0]
 
 
+# What an ordinary input does not show
+
+
+ORDINARY = {
+    "hunt_softmax": [{"R": 2, "T": 3}, {"R": 3, "T": 4}, {"R": 2, "T": 2}, {"R": 4, "T": 3}],
+    "hunt_scaled_dot_product_attention": [
+        {"Tq": 2, "Tk": 2, "d_k": 2, "d_v": 2}, {"Tq": 1, "Tk": 2, "d_k": 2, "d_v": 2},
+        {"Tq": 1, "Tk": 1, "d_k": 4, "d_v": 4}, {"Tq": 2, "Tk": 3, "d_k": 1, "d_v": 1},
+    ],
+    "hunt_causal_softmax": [{"T": 2}, {"T": 3}],
+    "hunt_merge_heads": [
+        {"b": 1, "h": 2, "T": 3, "hd": 2}, {"b": 1, "h": 2, "T": 2, "hd": 2}, {"b": 1, "h": 3, "T": 2, "hd": 2},
+        {"b": 2, "h": 2, "T": 3, "hd": 1}, {"b": 2, "h": 2, "T": 1, "hd": 3}, {"b": 2, "h": 1, "T": 3, "hd": 2},
+    ],
+    "hunt_rotary_embedding": [
+        {"T": 1, "hd": 4}, {"T": 2, "hd": 4}, {"T": 1, "hd": 6}, {"T": 3, "hd": 2}, {"T": 1, "hd": 10},
+    ],
+    "hunt_share_heads": [
+        {"b": 1, "groups": 2, "T": 3, "hd": 2}, {"b": 1, "groups": 2, "T": 2, "hd": 2},
+        {"b": 2, "groups": 2, "T": 3, "hd": 1}, {"b": 1, "groups": 4, "T": 3, "hd": 1},
+        {"b": 3, "groups": 4, "T": 1, "hd": 1}, {"b": 1, "groups": 1, "T": 3, "hd": 4},
+    ],
+    "hunt_tiled_attention": [{"T": 4, "hd": 1}, {"T": 2, "hd": 2}, {"T": 3, "hd": 1}, {"T": 1, "hd": 4}],
+    "hunt_next_token_loss": [
+        {"b": 2, "T": 2, "V": 2}, {"b": 1, "T": 3, "V": 3}, {"b": 1, "T": 4, "V": 2}, {"b": 1, "T": 2, "V": 5},
+    ],
+    "hunt_rms_norm": [{"R": 2, "d": 3}, {"R": 2, "d": 4}, {"R": 3, "d": 3}, {"R": 1, "d": 6}, {"R": 5, "d": 2}],
+}  # fmt: skip
+"""Sizes that a student might type without a thought, for each bug hunt."""
+
+
+def typed_without_a_thought(target, sizes):
+    """Yield inputs of these sizes as a student might type them: drawn from 200 seeds, counted up, and ones."""
+    whole = {"positions": lambda T: torch.arange(T), "tokens": lambda b, T: torch.randint(sizes["V"], (b, T))}
+    drawn = {**whole, "positions": lambda T: torch.randint(1000, (T,))}
+    for number in range(200):
+        torch.manual_seed(number)
+        yield of_sizes(target, sizes, torch.randn, drawn if number % 2 else whole)
+    yield of_sizes(target, sizes, torch.rand, drawn)
+    for fill in (torch.ones, lambda *shape: torch.arange(float(math.prod(shape))).reshape(shape)):
+        yield of_sizes(target, sizes, fill, whole)
+
+
+def of_sizes(target, sizes, fill, integers):
+    shapes = {one.name: [sizes[dim] for dim in one.sized] for one in target.tensors}
+    tensors = [integers[name](*shape) if name in integers else fill(*shape) for name, shape in shapes.items()]
+    return tensors if len(tensors) > 1 else tensors[0]
+
+
+@pytest.mark.parametrize(("unit", "hunt"), HUNTS)
+def test_no_hunt_is_solved_by_an_ordinary_input(graders, unit, hunt):
+    """So its points need a thought about the unit, and not only `torch.randn`."""
+    target = hunted(graders, unit, hunt)
+    wrong, right = target.wrong(unit).answer, catalogue.solutions(unit)[target.of].answer
+    for sizes in ORDINARY[hunt]:
+        for given in typed_without_a_thought(target, sizes):
+            found = judge_input(given, target, wrong, right, describe, "The right one")
+            assert "there is no difference" in found.problem, (sizes, given)
+
+
 # In marking
+
+
+@pytest.mark.parametrize(("unit", "hunt"), HUNTS)
+def test_the_wrong_function_is_no_answer_to_the_other_exercise(grading_process, graders, unit, hunt):
+    """It is right on nearly all inputs, so it refuses those that are larger than a bug hunt's."""
+    of = hunted(graders, unit, hunt).of
+    report = grade_answer(grading_process, unit, of, f"{IMPORTS}{of} = buggy({of!r})\n")
+    assert report.score <= report.max_score / 4
+    assert "The wrong" in str(report)
 
 
 def test_a_hunt_that_calls_the_wrong_function_is_marked_as_it_is_checked(grading_process):
@@ -208,9 +285,9 @@ def test_a_hunt_that_calls_the_wrong_function_is_marked_as_it_is_checked(grading
 wrong = buggy("merge_heads")
 
 def {HUNT}():
-    x = torch.zeros(1, 2, 2, 1)
+    x = torch.zeros(2, 1, 2, 1)
     while torch.equal(wrong(x), merge_heads(x)):
-        x = torch.rand(1, 2, 2, 1)
+        x = torch.rand(2, 1, 2, 1)
     return x
 """
     report = grading_process.grade("typed.ipynb", alone(HEADS, **{HUNT: typed}), HEADS)
@@ -265,8 +342,8 @@ def check_of(unit, **answers):
 def test_the_wrong_function_can_be_called_and_not_read(graders, unit, hunt):
     target = hunted(graders, unit, hunt)
     wrong = released_check(unit).buggy(target.of)
-    with pytest.raises(OSError, match="source"):
-        inspect.getsource(wrong)
+    with contextlib.suppress(OSError):  # inspect finds the function around it, which limits the input, or nothing
+        assert target.wrong(unit).source().splitlines()[-1].strip() not in inspect.getsource(wrong)
     solved = catalogue.solutions(unit)[hunt].answer()
     given = solved if isinstance(solved, tuple) else (solved,)
     right = catalogue.solutions(unit)[target.of].answer
@@ -393,3 +470,14 @@ def test_a_packed_function_has_what_it_imports():
     assert float(unpacked_function("f", json.loads(json.dumps(packed)))(torch.zeros(()))) == pytest.approx(
         3.14159, rel=1e-5
     )
+
+
+def test_a_packed_function_takes_only_inputs_of_a_hunt():
+    double = unpacked_function("f", packed_function("def f(x, factor=2):\n    return x * factor\n", {}))
+    result = double(torch.ones(MOST_NUMBERS - 1, requires_grad=True), factor=torch.tensor(3))
+    assert torch.equal(result, 3 * torch.ones(MOST_NUMBERS - 1))
+    assert not result.requires_grad
+    with pytest.raises(ValueError, match=r"The wrong f takes at most 12 numbers, as in a bug hunt; these are 13\."):
+        double(torch.ones(MOST_NUMBERS + 1))
+    with pytest.raises(ValueError, match=r"The wrong f takes float32, as in a bug hunt, and not torch\.float64\."):
+        double(torch.ones(1), factor=torch.ones(1, dtype=torch.float64))

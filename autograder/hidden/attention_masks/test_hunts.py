@@ -11,7 +11,7 @@ class TestHuntRotaryEmbedding(contracts.Graders):
         Hunt(
             "rotary_embedding",
             ("x: T hd", "positions: T int64"),
-            hides=("hd=2", "x all 0", "positions all 0"),
-            mistake="halves_rotated",
+            hides=("x all 0", "positions within 0 2047"),
+            mistake="positions_begin_anew",
         ),
     )

@@ -13,6 +13,6 @@ class TestHuntTiledAttention(contracts.Graders):
             ("queries: T hd", "keys: T hd", "values: T hd"),
             also=(2,),
             hides=("T=1", "T=2", "values alike along T", "keys alike along T", "queries all 0"),
-            mistake="old_blocks_not_rescaled",
+            mistake="maximum_never_updated",
         ),
     )

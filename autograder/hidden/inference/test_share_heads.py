@@ -45,7 +45,7 @@ class TestHuntShareHeads(contracts.Graders):
             "share_heads",
             ("x: b groups T hd",),
             also=(4,),
-            hides=("groups=1", "groups=3", "groups=4", "x alike", "x alike along groups"),
-            mistake="groups_in_turn",
+            hides=("groups=3", "groups=2", "groups=4", "b=1", "x alike", "x alike along b"),
+            mistake="one_group_repeated_with_its_batch",
         ),
     )

@@ -11,7 +11,8 @@ class TestHuntRmsNorm(contracts.Graders):
         Hunt(
             "rms_norm",
             ("x: R d", "weight: d"),
-            hides=("weight all 0", "x all 0"),
-            mistake="mean_subtracted",
+            also=(1e-12,),
+            hides=("weight all 0", "x within -1e-9 1e-9"),
+            mistake="eps_outside_the_root",
         ),
     )

@@ -11,7 +11,7 @@ class TestHuntMergeHeads(contracts.Graders):
         Hunt(
             "merge_heads",
             ("x: b h T hd",),
-            hides=("T=1", "h=1", "x alike", "x alike turned h T"),
-            mistake="merged_without_swapping",
+            hides=("b=1", "T=1", "x alike", "x alike turned b T"),
+            mistake="tokens_first_if_as_many_as_sequences",
         ),
     )

@@ -11,7 +11,7 @@ class TestHuntNextTokenLoss(contracts.Graders):
         Hunt(
             "next_token_loss",
             ("logits: b T V", "tokens: b T int64"),
-            hides=("b=1", "V=1", "logits alike"),
-            mistake="shifted_after_flattening",
+            hides=("T=1", "V=1", "logits alike"),
+            mistake="probabilities_kept_above_zero",
         ),
     )

@@ -1,4 +1,4 @@
-"""Right answers to `hunt_rms_norm`: vectors whose mean is not 0."""
+"""Right answers to `hunt_rms_norm`: vectors so short that eps counts."""
 
 import torch
 
@@ -7,17 +7,29 @@ from autograder.catalogue import right_answer
 
 @right_answer("hunt_rms_norm")
 def one_element():
-    """a single element, which is its own mean"""
-    return torch.tensor([[2.0]]), torch.tensor([1.0])
+    """a single element, as large as the root of eps"""
+    return torch.tensor([[1e-6]]), torch.tensor([1.0])
 
 
 @right_answer("hunt_rms_norm")
-def same_elements_twice():
-    """two vectors of equal elements"""
-    return torch.full((2, 4), 5.0), torch.ones(4)
+def one_short_vector_of_two():
+    """an ordinary vector, and a very short one with a negative element"""
+    return torch.tensor([[1.0, 2.0, 3.0], [1e-8, 0.0, -1e-9]]), torch.ones(3)
 
 
 @right_answer("hunt_rms_norm")
-def a_little_off():
-    """a mean that is just far enough from 0"""
-    return torch.tensor([[-1.0, 1.1]]), torch.tensor([1.0, -2.0])
+def just_short_enough():
+    """a mean square that is a hundred times eps"""
+    return torch.full((2, 4), -1e-5), torch.ones(4)
+
+
+@right_answer("hunt_rms_norm")
+def large_weights():
+    """a longer vector, with large weights that make the difference large enough"""
+    return torch.full((1, 2), 1e-4), torch.tensor([-100.0, 1000.0])
+
+
+@right_answer("hunt_rms_norm")
+def drawn_and_shortened():
+    """drawn numbers, divided by a million"""
+    return torch.randn(1, 5) / 1e6, torch.ones(5)
