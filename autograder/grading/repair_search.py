@@ -13,12 +13,11 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, compress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 
 from .. import catalogue
-from ..core.bench import Operation
 from ..core.edit_trials import Redefine, TryEdits, equal_fingerprints
 from ..core.observation import StudentFault
 from ..core.operations import (
@@ -38,6 +37,7 @@ from ..graders.collection import Verdict
 from ..sandbox.client import Crashed, TimedOut
 from ..tracing.definitions import CodeView, Definition, Edit
 from ..tracing.repair_operators import generic_edits
+from .examiner import RightResults
 from .inverses import Inverse, inverse_edits, inverses
 from .unexplained_answer import Repaired, Step, UnexplainedAnswer, total_rank
 
@@ -76,8 +76,6 @@ MOST_QUICK = 3
 """Most failed tests for which edits are tried by fingerprints, without running the test."""
 QUICK = (KindOf, ManualSeed, Build, Call, Read, NamedParameters, LoadParameters, ToDtype, Train, Assemble)
 """Operations of a quick test: each takes about as long as the student's code itself."""
-QuickTest = tuple[tuple[Operation[Any], ...], torch.Tensor]
-"""The operations of a hidden test, and the fingerprints (operation, 3) of the solution's results."""
 
 
 class RepairTime:
@@ -235,7 +233,7 @@ class _Search:
             (likely if number < first and step.edit.rank <= LIKELY else others).append(step)
         return likely, others
 
-    def _unreached(self, attempt: _Attempt, quick: QuickTest) -> list[Step]:
+    def _unreached(self, attempt: _Attempt, quick: RightResults) -> list[Step]:
         """Return edits of statements that a test does not reach: to raise an exception there changes no result.
 
         Example: an answer raises an exception in its third line. Then edits after this line cannot repair it.
@@ -256,10 +254,10 @@ class _Search:
 
         A test is not quick if the answer fails it with the solution's fingerprints, which then cannot exclude edits.
         """
-        quick: dict[str, QuickTest] = {}
+        quick: dict[str, RightResults] = {}
         sizes: dict[str, int] = {}
         for name in failed:
-            operations, prints = self._examiner.requests(*self._names, name)
+            operations, prints = self._examiner.right_results(*self._names, name)
             sizes[name] = len(operations)
             if operations and all(type(one) in QUICK for one in operations):
                 own = self._prints([unchanged], (operations, prints))
@@ -301,7 +299,7 @@ class _Search:
         )
         return replace(step, edit=replace(step.edit, misconceptions=proven))
 
-    def _prints(self, attempts: Sequence[_Attempt], quick: QuickTest) -> torch.Tensor | None:
+    def _prints(self, attempts: Sequence[_Attempt], quick: RightResults) -> torch.Tensor | None:
         """Return the fingerprints of all attempts' results, (attempt, operation, 3); None if the worker was lost."""
         operations, _ = quick
         variants = tuple(
@@ -316,7 +314,7 @@ class _Search:
         except (StudentFault, TimedOut, Crashed):
             return None
 
-    def _may_pass(self, attempts: Sequence[_Attempt], quick: Sequence[QuickTest]) -> list[bool]:
+    def _may_pass(self, attempts: Sequence[_Attempt], quick: Sequence[RightResults]) -> list[bool]:
         """Return, for each attempt, whether by its fingerprints it may pass one of the quick tests."""
         passing = torch.full((len(attempts),), not quick)
         for test in quick:
@@ -380,7 +378,7 @@ class _Search:
         self,
         attempt: _Attempt,
         steps: Sequence[Step],
-        quick: Sequence[QuickTest],
+        quick: Sequence[RightResults],
         *,
         is_partial: bool = False,
     ) -> tuple[list[Repaired], list[_Attempt]]:
