@@ -23,8 +23,7 @@ from ..core.counterexample import CounterexampleTarget, PackedFunction, judge_in
 from ..course import content
 from ..graders.collection import HiddenTest
 from ..graders.contracts import Graders, Method, points
-from ..graders.fixtures import Cases, Reference
-from ..graders.proxy import StudentProxy
+from ..graders.proxy import Cases, Reference, StudentProxy
 
 
 class NoHunt(ValueError):

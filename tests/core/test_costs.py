@@ -22,8 +22,7 @@ from autograder.core.comparison import Expected, Mismatch, Unproven, assert_clos
 from autograder.core.cost import LEFT, OPERATOR, THREAD, UNSEEN, measure_cost
 from autograder.core.countable import Sealed, SealedCostCounter
 from autograder.graders.collection import Verdict
-from autograder.graders.fixtures import Reference
-from autograder.graders.proxy import StudentProxy
+from autograder.graders.proxy import Reference, StudentProxy
 from autograder.graders.statements import assert_costs_no_more, assert_dtype_kept, assert_follows_device
 from autograder.grading.released_steps import as_json
 from autograder.grading.scoring import score

@@ -6,7 +6,7 @@ import torch
 from autograder import catalogue, course
 from autograder.core.operations import unpacked
 from autograder.graders.collection import collect
-from autograder.graders.fixtures import Cases
+from autograder.graders.proxy import Cases
 from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.grading.examiner import Examiner
 from autograder.grading.reference_trace import trace_cases
