@@ -127,7 +127,7 @@ class _Attempt:
             spans = {edit.spans for edit in inverse}
             edits = [*inverse, *(edit for edit in generic_edits(part) if edit.spans not in spans)]
             steps += [Step(part, edit) for edit in edits]
-        return sorted(steps, key=lambda step: step.edit.rank - 2 * (not suspected.isdisjoint(step.lines)))
+        return sorted(steps, key=lambda step: step.edit.rank - 2 * step.is_in(suspected))
 
     def within(self, characters: int, edits: Sequence[T]) -> Sequence[T]:
         """Return the first of these edits of the attempt, whose edited texts together have this many characters."""
@@ -210,8 +210,8 @@ class _Search:
             likely = sorted([*same, *changing], key=lambda step: step.edit.rank)
             if found := self._verified(self._pairs(unchanged, changing[:MOST_PAIRED])):
                 return found
-        on_suspected = [step for step in others if not self._suspected.isdisjoint(step.lines)]
-        elsewhere = [step for step in others if self._suspected.isdisjoint(step.lines)]
+        on_suspected = [step for step in others if step.is_in(self._suspected)]
+        elsewhere = [step for step in others if not step.is_in(self._suspected)]
         unlikely = [
             *unchanged.within(MOST_SUSPECTED_TEXT, on_suspected),
             *unchanged.within(MOST_UNLIKELY_TEXT, elsewhere),

@@ -10,7 +10,7 @@ Such a further input counts only if the solution and the alternative solutions a
 not say which result is right.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
@@ -69,6 +69,10 @@ class Step:
     def lines(self) -> list[int]:
         """The numbers of the lines in the cell that the edit changes."""
         return self.definition.lines(self.edit)
+
+    def is_in(self, lines: Set[int]) -> bool:
+        """Return whether the edit changes one of these lines."""
+        return bool(lines) and not lines.isdisjoint(self.lines)
 
     def is_within(self, others: "Sequence[Step]") -> bool:
         """Return whether each place that the edit changes is within a place that one of the others changes."""
