@@ -269,6 +269,9 @@ class ServedUnit:
     def _record(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, graded: GradedSubmission) -> None:
         """Record a grade, unless `autograder grade` has been faster."""
         student = graded.submission.student
+        if graded.report.repairs_searched:
+            self._record_findings(work, writer, graded)
+            return
         is_tried_again = False
         if writer.leave_alone(graded.submission):
             self._retries.forget(gradebook, student)
@@ -286,6 +289,14 @@ class ServedUnit:
             self._has_postponed = True
         else:
             self._finished[student] = fingerprint
+
+    def _record_findings(self, work: Assignment, writer: Writer, graded: GradedSubmission) -> None:
+        """Record a grade again with repairs, unless another file of the student's is graded now. Not an attempt."""
+        student = graded.submission.student
+        recorded = Autograded(work.directory, self.name).report(student)
+        if recorded and recorded.submission == graded.report.submission and student not in self._in_progress:
+            replace(writer, for_students=False).record(graded)
+            self._pages.forget(student)
 
     def _add_outcome(self, work: Assignment, report: Report, student: str, problem: str, stamp: bytes | None) -> None:
         self._pages.forget(student)

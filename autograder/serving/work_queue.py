@@ -1,7 +1,8 @@
 """Queue of notebooks to grade: whose turn it is, how often a student's files are graded, and the threads that grade.
 
-Students take turns, each with one file at a time. The threads use grading processes that stay warm. The number of a
-student's attempts within an hour is limited, and so is the number of tries that give no grade.
+Students take turns, each with one file at a time. The threads use grading processes that stay warm. They search for
+repairs of unexplained answers when nobody waits for a grade. The number of a student's attempts within an hour is
+limited, and so is the number of tries that give no grade.
 
 A try is committed to the gradebook before it begins, and removed with the grade. So a submission that ends a worker,
 the grading process or `serve` itself is tried `MOST_TRIES` times, also across restarts of `serve`. It is tried again
@@ -9,6 +10,7 @@ when the autograder changes or the instructor grades.
 """
 
 import contextlib
+import dataclasses
 import threading
 import time
 import traceback
@@ -65,6 +67,14 @@ class UnrecordedNotebook:
     """Returns whether anybody still waits for the report."""
 
 
+@dataclass(frozen=True)
+class Unexplained:
+    """Graded submission of a unit with answers that no known mistake explains, to search for their repairs."""
+
+    unit: str
+    graded: GradedSubmission
+
+
 class RoundRobin(Generic[T]):
     """Queue of items that takes students in turns, and of each student one item at a time.
 
@@ -97,20 +107,29 @@ class RoundRobin(Generic[T]):
         self._busy.discard(student)
 
 
+QueuedItem = QueuedSubmission | UnrecordedNotebook | Unexplained
+
+
 class WorkQueue:
-    """Thread-safe queue. Submissions go before unrecorded notebooks, which never occupy all processes."""
+    """Thread-safe queue. Submissions go before unrecorded notebooks, which never occupy all processes.
+
+    Repairs are searched when nothing else waits.
+    """
 
     def __init__(self, processes: int) -> None:
         self._changed = threading.Condition()
         self._submissions: RoundRobin[QueuedSubmission] = RoundRobin()
         self._unrecorded: deque[UnrecordedNotebook] = deque()
+        self._unexplained: deque[Unexplained] = deque()
         self._free_for_unrecorded = max(1, processes // 2)
         self._is_closed = False
 
-    def put(self, item: QueuedSubmission | UnrecordedNotebook) -> None:
+    def put(self, item: QueuedItem) -> None:
         """Append an item to those of its kind; once the queue is closed, refuse an unrecorded notebook."""
         with self._changed:
-            if not isinstance(item, UnrecordedNotebook):
+            if isinstance(item, Unexplained):
+                self._unexplained.append(item)
+            elif not isinstance(item, UnrecordedNotebook):
                 self._submissions.put(item[1].student, item)
             elif self._is_closed:
                 item.answer(_ENDING)
@@ -118,7 +137,7 @@ class WorkQueue:
                 self._unrecorded.append(item)
             self._changed.notify_all()
 
-    def take(self) -> QueuedSubmission | UnrecordedNotebook | None:
+    def take(self) -> QueuedItem | None:
         """Wait for the next item and return it; None once the queue is closed. Call `done` after it."""
         with self._changed:
             while not self._is_closed:
@@ -127,15 +146,17 @@ class WorkQueue:
                 if self._unrecorded and self._free_for_unrecorded:
                     self._free_for_unrecorded -= 1
                     return self._unrecorded.popleft()
+                if self._unexplained:
+                    return self._unexplained.popleft()
                 self._changed.wait()
             return None
 
-    def done(self, item: QueuedSubmission | UnrecordedNotebook) -> None:
+    def done(self, item: QueuedItem) -> None:
         """Record that an item is done."""
         with self._changed:
             if isinstance(item, UnrecordedNotebook):
                 self._free_for_unrecorded += 1
-            else:
+            elif not isinstance(item, Unexplained):
                 self._submissions.done(item[1].student)
             self._changed.notify_all()
 
@@ -180,7 +201,7 @@ class GradingThreads:
         self._queue.put(item)
 
     def results(self) -> list[tuple[str, GradedSubmission]]:
-        """Return units and submissions graded since the last call. Raises what ended a thread."""
+        """Return units and submissions graded since the last call, again with repairs. Raises what ended a thread."""
         results: list[tuple[str, GradedSubmission]] = []
         while self._results:
             result = self._results[0]
@@ -201,6 +222,8 @@ class GradingThreads:
         while self._pool.keep_running(number, self._remark) and (item := self._queue.take()) is not None:
             if isinstance(item, UnrecordedNotebook):
                 self._answer(number, item)
+            elif isinstance(item, Unexplained):
+                self._repair(number, item)
             else:
                 self._grade(number, *item)
             self._queue.done(item)
@@ -208,12 +231,23 @@ class GradingThreads:
     def _grade(self, number: int, work: Assignment, submission: Submission) -> None:
         unit = work.unit.name
         try:
-            self._results.append((unit, grade_submission(self._pool, number, work.files, unit, submission)))
+            graded = grade_submission(self._pool, number, work.files, unit, submission)
+            self._results.append((unit, graded))
+            if graded.report.has_unexplained:
+                self._queue.put(Unexplained(unit, graded))
         except (GradingStopped, NotStarted):  # `_work` waits until a process starts
             self._queue.put((work, submission))
         except BaseException as error:
             self._results.append(error)
         self._on_result()
+
+    def _repair(self, number: int, item: Unexplained) -> None:
+        submission, before = item.graded.submission, item.graded.report
+        request = GradeNotebook(before.notebook, item.graded.content, item.unit, before.submission, submission.note)
+        report = self._pool.repair(request, before, number)
+        if report != before:
+            self._results.append((item.unit, dataclasses.replace(item.graded, report=report)))
+            self._on_result()
 
     def _answer(self, number: int, item: UnrecordedNotebook) -> None:
         try:

@@ -86,6 +86,32 @@ class Graded(Serving):
         self.threads.__exit__(*error)
 
 
+def test_repairs_are_reported_after_the_grade_and_are_no_attempt(course, recorded):
+    two_mistakes = """def softmax(scores, dim=-1):
+    biggest = scores.amax(dim=dim, keepdim=True)
+    scores -= biggest
+    e = scores.exp()
+    return e / e.sum(dim=-1, keepdim=True)
+"""
+    submit(course, "ada", notebook(softmax=two_mistakes), FIRST)
+    with Graded(course, recorded) as serving:
+        serving.work_off()
+        (outcome,) = serving.outcomes
+        graded = attempts(course)
+
+        def has_repair():
+            for _, its in serving.threads.results():
+                assert its.report.score == outcome.score
+                serving.unit.add(its)
+            serving.unit.step(look=False, everything=False)
+            return "which was tried" in released(course, "ada")
+
+        wait_until(has_repair)
+        assert serving.outcomes == [outcome]
+        assert attempts(course) == graded
+        assert len(graded) == 1
+
+
 def tries(root):
     with closing(sqlite3.connect(root / "gradebook.db")) as database:
         return sorted(who for (who,) in database.execute("select student from autograder_try"))
