@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from .. import catalogue
 from ..tracing.definitions import ATOMS, FIXED, CodeView, Definition, Edit, is_size, is_variable
@@ -122,8 +123,10 @@ def _children(wrong: ast.AST, right: ast.AST, a: _Parsed, b: _Parsed) -> Iterato
     """Yield the pairs of child nodes that differ between two nodes; None for a difference in any other field."""
     for name in wrong._fields:
         first, second = getattr(wrong, name, None), getattr(right, name, None)
-        are_lists = isinstance(first, list) and isinstance(second, list) and len(first) == len(second)
-        for one, other in zip(first, second, strict=True) if are_lists else [(first, second)]:
+        parts: list[tuple[Any, Any]] = [(first, second)]
+        if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+            parts = list(zip(first, second, strict=True))
+        for one, other in parts:
             if isinstance(one, ast.AST) and isinstance(other, ast.AST):
                 if a.text(one) != b.text(other):
                     yield one, other
