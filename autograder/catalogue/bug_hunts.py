@@ -23,8 +23,7 @@ from ..core.constructed_answers import CounterexampleTarget, PackedFunction, jud
 from ..course import content
 from ..graders.collection import HiddenTest
 from ..graders.contracts import Graders, Method, points
-from ..graders.fixtures import Cases, Reference
-from ..graders.proxy import StudentProxy
+from ..graders.proxy import Cases, Reference, StudentProxy
 
 
 class NoHunt(ValueError):

@@ -144,9 +144,9 @@ class Redefine(Operation[None]):
             bench.redefine({name: _compiled(text, cell, line) for name, text, cell, line in self.definitions})
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=1024)
 def _compiled(text: str, cell: str, line: int) -> CodeType:
-    """Return the code of a definition; cached, because most edits change only one of an answer's definitions."""
+    """Return the code of a definition; cached, because a search tries the same edits on several hidden tests."""
     return compile("\n" * (line - 1) + text, CELL_PREFIX + cell, "exec", dont_inherit=True)
 
 

@@ -1,6 +1,9 @@
 """Collect the hidden tests, and run one of them on a student's code.
 
 pytest collects the tests once. They run without pytest, because its overhead is as large as the time for a test.
+
+This module is also the pytest plugin for hidden tests, with their markers and fixtures. With it, `pytest
+autograder/hidden -c autograder/hidden/pytest.ini` runs the hidden tests on the solutions, which must pass all of them.
 """
 
 import contextlib
@@ -11,10 +14,13 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 
+from ..core.bench import Bench
 from ..core.comparison import Mismatch, Unproven
 from ..core.constructed_answers import CounterexampleTarget
 from ..core.judgement import Signature, whole_signature
@@ -25,13 +31,11 @@ from ..course import content
 from ..course.settings import load, read_secret
 from ..report import TestOutcome
 from ..sandbox.client import Crashed, TimedOut
-from . import fixtures
 from .budget import OutOfBudget
-from .fixtures import Cases, Reference
-from .proxy import StudentProxy
+from .proxy import Cases, Reference, StudentProxy
 
 ARGUMENTS = {"student", "reference", "rng"}
-"""Names of the arguments that a hidden test may have: see `fixtures`."""
+"""Names of the arguments that a hidden test may have: the fixtures below."""
 _WITHOUT = (
     "terminal",
     "cacheprovider",
@@ -160,7 +164,7 @@ def _of_unit(unit: str) -> TestsOfUnit:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the user's own options of pytest do not concern grading
         os.environ.pop(name, None)
-    options = ["--collect-only", "--rootdir=.", "-c", os.devnull, "-p", fixtures.__name__, unit]
+    options = ["--collect-only", "--rootdir=.", "-c", os.devnull, "-p", __name__, unit]
     usual, secret, found = load().forbids, read_secret(), _Found()
     with contextlib.chdir(content.place(content.HIDDEN)):  # because its path may contain `[`, `::` or `$`
         code = pytest.main([*options, *(f"-pno:{name}" for name in _WITHOUT)], plugins=[found])
@@ -280,3 +284,60 @@ def _loss(lost: Exception) -> str:
         case Crashed():
             return str(lost) or "Python ended during this call (an exit, or a crash in native code)."
     return "Not run: this notebook had used up its time, or had hung or crashed too often."
+
+
+MARKERS = {
+    "exercise(name, forbids)": "the exercise of a class of hidden tests, and the libraries that answers may not call",
+    "points(weight)": "the weight of the hidden test within its exercise",
+    "property": "a conditional test: earns points only if a test of hidden values passes",
+    "public": "students see its inputs and right results",
+    "essential": "an answer that fails it gets at most half of the exercise's points",
+    "device": "tests whether the code follows its inputs to another device",
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers, and let torch compute in one thread, like a grading process."""
+    torch.set_num_threads(1)
+    for marker, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{marker}: {meaning}")
+
+
+class _Graders(pytest.Module):
+    """A module of hidden tests, imported by its path in the course."""
+
+    def _getobj(self) -> ModuleType:
+        place = self.path.relative_to(content.place(content.HIDDEN)).with_suffix("")
+        return content.module(".".join([content.HIDDEN, *place.parts]))
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Import the course's hidden tests by path, because they have no package on Python's path."""
+    is_course = module_path.is_relative_to(content.place(content.HIDDEN))
+    return _Graders.from_parent(parent, path=module_path) if is_course else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let `-k` select hidden tests by the name of their exercise."""
+    exercise = item.get_closest_marker("exercise")
+    if exercise is not None:
+        item.extra_keyword_matches.add(exercise.args[0])
+
+
+@pytest.fixture
+def student(request: pytest.FixtureRequest) -> StudentProxy:
+    """The code under test: in pytest, the solutions themselves."""
+    return StudentProxy(Bench(content.solutions(request.path.parent.name)))
+
+
+@pytest.fixture
+def reference(request: pytest.FixtureRequest) -> Reference:
+    """The solutions, computed in float64."""
+    return Reference(content.solutions(request.path.parent.name))
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> Cases:
+    """The random cases of the hidden test."""
+    is_public = request.node.get_closest_marker("public") is not None
+    return Cases(request.node.name, "" if is_public else read_secret())

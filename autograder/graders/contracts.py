@@ -24,8 +24,7 @@ from ..core import complaints
 from ..core.comparison import Mismatch, OddForm, assert_close, identical
 from ..core.observation import Raised
 from . import memory_limit, statements
-from .fixtures import Cases, Reference
-from .proxy import CallableProxy, InstanceProxy, StudentProxy
+from .proxy import CallableProxy, Cases, InstanceProxy, Reference, StudentProxy
 from .statements import assert_unchanged, in_both_modes, in_each, in_float64, transplant
 
 Method = Callable[..., None]
@@ -95,7 +94,7 @@ def exercise(name: str, *, forbids: Sequence[str] | None = None) -> Callable[[ty
 
 
 def points(weight: float, **kinds: bool) -> Callable[[Method], Method]:
-    """Return a decorator that marks a hidden test with its weight and its kinds, such as `public`: see `fixtures`."""
+    """Return a decorator that marks a hidden test with its weight and its kinds, such as `public`: see `collection`."""
 
     def mark(grader: Method) -> Method:
         for kind in (kind for kind, is_so in kinds.items() if is_so):

@@ -1,19 +1,24 @@
-"""Proxies of the student's code, with which hidden tests call it like ordinary Python.
+"""The arguments of hidden tests: `student` and `reference`, proxies of code, and `rng`, random cases.
 
-`student.attention_scores(queries, keys)` calls the student's function. `student.SelfAttention_v1(3, 2)` builds an
-instance of the student's class, and the instance can be called, too.
+With a proxy, hidden tests call code like ordinary Python: `student.attention_scores(queries, keys)` calls the student's
+function. `student.SelfAttention_v1(3, 2)` builds an instance of the student's class, and the instance can be called,
+too. `reference` is such a proxy of the solutions.
 """
 
+import copy
+import hashlib
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 
 from ..core import operations
-from ..core.arguments import Arguments, InstancePositions, Shapes
-from ..core.bench import Target
+from ..core.arguments import Arguments, InstancePositions, Shapes, tensors_in
+from ..core.bench import Bench, Operation, Target
+from ..core.comparison import TOLERANCE, as_expected
 from ..core.cost import Limits, MeasuredCall
 from ..core.device_probe import Probed
 from ..core.observation import Observation, Raised, Unusable
@@ -25,6 +30,7 @@ Cotangent = torch.Tensor | tuple[torch.Tensor, ...]
 """The gradient of a loss with respect to the result, or to each of several results."""
 _NO_SHAPES: Shapes = {}
 _NO_NAMES: Mapping[str, str] = {}
+T = TypeVar("T")
 
 
 class CallableProxy:
@@ -222,3 +228,102 @@ def _without_instances(args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple
     """Return the arguments without the instances among them, and the positions and numbers of the instances."""
     held = tuple((position, arg._number) for position, arg in enumerate(args) if isinstance(arg, InstanceProxy))
     return Arguments(tuple(arg for arg in args if not isinstance(arg, InstanceProxy)), named), held
+
+
+DIGITS = 3
+DRAWN_FROM = f"torch.Generator on the CPU, seeded with the CRC-32 of the grader's name; {DIGITS} decimals"
+DRAWN_FROM_SECRET = f"torch.Generator on the CPU, seeded with the grader's name and a secret; {DIGITS} decimals"
+
+
+class Cases:
+    """Random tensors for one hidden test, seeded by its name, so that a new test changes no other test's cases.
+
+    Numbers are rounded to three decimals, so that they are equal on all CPUs. secret: if not empty, also seeds them.
+    """
+
+    def __init__(self, name: str, secret: str = "") -> None:
+        digest = hashlib.sha256(f"{secret} {name}".encode()).digest()
+        seed = int.from_bytes(digest[:4]) if secret else zlib.crc32(name.encode())
+        self._generator = torch.Generator().manual_seed(seed)
+        self._dtype = torch.float32
+
+    def of(self, dtype: torch.dtype) -> "Cases":
+        """Return these cases, but with tensors of another dtype. The same numbers are drawn for any dtype."""
+        cases = copy.copy(self)
+        cases._dtype = dtype
+        return cases
+
+    def rand(self, *shape: int) -> torch.Tensor:
+        """Return a random tensor of this shape with elements between 0.1 and 1.1, so that none is zero."""
+        return self._even(shape).to(self._dtype)
+
+    def randn(self, *shape: int, scale: float = 1.0) -> torch.Tensor:
+        """Return a random tensor of this shape with normally distributed elements. scale: the standard deviation."""
+        return self._bell(shape, scale).to(self._dtype)
+
+    def _even(self, shape: tuple[int, ...]) -> torch.Tensor:
+        drawn = torch.rand(shape, generator=self._generator, dtype=torch.float64)
+        return (drawn + 0.1).round(decimals=DIGITS)
+
+    def _bell(self, shape: tuple[int, ...], scale: float) -> torch.Tensor:
+        drawn = torch.randn(shape, generator=self._generator, dtype=torch.float64)
+        return (drawn * scale).round(decimals=DIGITS)
+
+
+class Float64Backend:
+    """A wrapper of a backend that converts inputs to float64. Instances are built in float32 and then converted.
+
+    Example: `Float64Backend(bench).ask(Call("softmax", Arguments((scores,))))` returns float64 for float32 scores.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def ask(self, operation: Operation[T]) -> T:
+        """Execute the operation with float64 inputs and return its result."""
+        precise: Operation[Any] = operation
+        if isinstance(operation, operations.Call):
+            cotangents = Arguments(operation.cotangents or ()).mapped(_double).positional or None
+            precise = replace(operation, arguments=operation.arguments.mapped(_double), cotangents=cotangents)
+        result: Any = self._backend.ask(precise)
+        if isinstance(operation, operations.Assemble) or (
+            isinstance(operation, operations.Build) and not operation.plain
+        ):
+            self._backend.ask(operations.ToDtype(result, "float64"))
+        return cast(T, result)
+
+
+class _ExpectedBackend(Float64Backend):
+    """A wrapper that returns the results of calls as `Expected`, with the tolerance for the inputs' original dtype.
+
+    It has its own random state, so that a known answer in this process draws the same numbers as in a sandbox.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        super().__init__(backend)
+        self._random_state = torch.Generator().get_state()
+
+    def ask(self, operation: Operation[T]) -> T:
+        around = torch.get_rng_state()
+        torch.set_rng_state(self._random_state)
+        try:
+            result: Any = super().ask(operation)
+        finally:
+            self._random_state = torch.get_rng_state()
+            torch.set_rng_state(around)
+        if isinstance(operation, operations.Call):
+            dtypes = (arg.dtype for arg in tensors_in(operation.arguments.positional) if arg.is_floating_point())
+            tolerance = TOLERANCE[next(dtypes, torch.float32)]
+            result = result.mapped(lambda value: as_expected(value, tolerance))
+        return cast(T, result)
+
+
+class Reference(StudentProxy):
+    """A proxy of the solutions, whose calls return `Expected` values, computed in float64."""
+
+    def __init__(self, solutions: Mapping[str, Any]) -> None:
+        super().__init__(_ExpectedBackend(Bench(solutions)))
+
+
+def _double(arg: Any) -> Any:
+    return arg.double() if isinstance(arg, torch.Tensor) and arg.is_floating_point() else arg

@@ -24,11 +24,10 @@ from ..graders.decoding import decode_parameters
 from ..graders.proxy import StudentProxy
 from ..graders.sandboxed import SandboxedNotebook
 from ..report import NOT_WRITTEN, Diagnosis
-from .further_inputs import FurtherInput, further_inputs
 
 T = TypeVar("T")
-_MOST_SOLUTIONS = 5
-"""Most alternative solutions that must agree with the solution on a further input."""
+RightResults = tuple[tuple[Operation[Any], ...], torch.Tensor]
+"""Operations, and the fingerprints (operation, 3) of the solution's results: see `core.bench`."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,7 @@ class Examiner:
         self._known = cache(self._misconceptions)
         self._verdicts: TranscriptCache[_TestRun] = TranscriptCache()
         self.hunted = cache(self._hunted)
-        self.requests = cache(self._requests)
-        self.further_inputs = cache(self._further_inputs)
+        self.right_results = cache(self._right_results)
 
     def examine(self, unit: str, exercise: str, backend: Backend, entry: catalogue.Candidate | None = None) -> Finding:
         """Run all hidden tests of an exercise on the code behind a backend.
@@ -92,24 +90,12 @@ class Examiner:
         """Return whether a secret seeds the cases of the unit's hidden tests."""
         return any(test.secret for tests in self._graders[unit].values() for test in tests)
 
-    def _requests(self, unit: str, exercise: str, test: str) -> tuple[tuple[Operation[Any], ...], torch.Tensor]:
-        """Return the operations of a hidden test on the solution, and the fingerprints of their results.
-
-        The fingerprints (see `core.bench`) have the shape (operation, 3).
-        """
+    def _right_results(self, unit: str, exercise: str, test: str) -> RightResults:
+        """Return the operations of a hidden test on the solution, with the fingerprints of their results."""
         bench = _Remembering(candidate_bench(unit, None))
         list(self.verdicts(unit, exercise, bench, [test]))
         prints = [fingerprint(result) for result in bench.results]
         return tuple(bench.operations), torch.stack(prints) if prints else torch.zeros(0, 3, dtype=torch.float64)
-
-    def _further_inputs(self, unit: str, exercise: str) -> list[tuple[FurtherInput, list[FurtherInput]]]:
-        """Return calls of the exercise's hidden tests with further inputs: see `further_inputs`."""
-        others = [one for one in catalogue.right_answers(unit).values() if one.exercise == exercise]
-        return further_inputs(
-            candidate_bench(unit, None),
-            [candidate_bench(unit, other.recreated()) for other in others[:_MOST_SOLUTIONS]],
-            [self.requests(unit, exercise, test.name) for test in self._graders[unit][exercise]],
-        )
 
     def prints_of(self, unit: str, misconception: str, operations: tuple[Operation[Any], ...]) -> torch.Tensor:
         """Return the fingerprints (see `core.bench`) of a misconception's results, (operation, 3)."""

@@ -28,8 +28,7 @@ from ..tracing.fault_search import locate_fault
 from ..tracing.reference import TraceCase
 from .examiner import Finding
 from .messages import readable
-from .reference_trace import reference_trace
-from .trace_cases import trace_cases
+from .reference_trace import reference_trace, trace_cases
 
 MAX_SECONDS = 10.0
 """Limit for this process's CPU seconds for one submission, because a worker may send traces that are slow to search."""

@@ -6,8 +6,11 @@ which matches any quotient, and turns a student's `x / keys.shape[-1]` into `x /
 
 import ast
 import copy
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from .. import catalogue
 from ..tracing.definitions import ATOMS, FIXED, CodeView, Definition, Edit, is_size, is_variable
@@ -29,18 +32,15 @@ class Inverse:
 def inverses(misconceptions: Iterable[catalogue.Candidate]) -> list[Inverse]:
     """Return the inverses of those misconceptions that change a single expression."""
     found: list[Inverse] = []
-    shapes = _Shapes()
-    bases: dict[str, ast.Module] = {}
+    parsed = cache(_Parsed)
     for one in misconceptions:
         if not isinstance(one.code, catalogue.Code) or not one.code.edits:
             continue
         try:
-            if (right := bases.get(one.code.base)) is None:
-                right = bases[one.code.base] = ast.parse(one.code.base)
-            wrong = ast.parse(one.code.written)
+            wrong, right = _Parsed(one.code.written), parsed(one.code.base)
         except (SyntaxError, ValueError):
             continue
-        changes = list(_changes(wrong, right, shapes))
+        changes = list(_changes(wrong.tree, right.tree, wrong, right))
         change = changes[0] if len(changes) == 1 else None
         if change and not any(map(_is_slice, change)) and not _is_small(change[0]):
             found.append(Inverse(one.name, *change))
@@ -50,11 +50,14 @@ def inverses(misconceptions: Iterable[catalogue.Candidate]) -> list[Inverse]:
 def inverse_edits(definition: Definition, known: Iterable[Inverse]) -> list[Edit]:
     """Return the edits that the inverses allow in a student's definition; each edit is returned once."""
     view = CodeView(definition)
-    places = [node for node in view.expressions if not _is_slice(node)]
+    places = defaultdict[type[ast.expr], list[ast.expr]](list)
+    for node in view.expressions:
+        if not _is_slice(node):
+            places[type(node)].append(node)
     names: dict[tuple[int, int, str], set[str]] = {}
     for inverse in known:
         matches = 0
-        for place in places:
+        for place in places[type(inverse.wrong)]:  # a pattern is never a single variable
             bound: dict[str, ast.expr] = {}
             if matches < MOST_MATCHES and _matches(inverse.wrong, place, bound):
                 matches += 1
@@ -79,47 +82,34 @@ def _is_slice(node: ast.AST) -> bool:
     return isinstance(node, ast.Slice) or (isinstance(node, ast.Tuple) and any(map(_is_slice, node.elts)))
 
 
-class _Shapes:
-    """Numbers of syntax trees: two nodes have the same number if `ast.dump` returns the same text for both.
+class _Parsed:
+    """A syntax tree and its text, by which nodes are compared: the edits of a misconception are edits of text."""
 
-    Each node is visited once, while `ast.dump` visits all nodes below it again for each comparison.
-    """
+    def __init__(self, text: str) -> None:
+        self.tree = ast.parse(text)
+        self._definition = Definition("", "", text, 1)
 
-    def __init__(self) -> None:
-        self._numbers: dict[object, int] = {}
-        self._of_nodes: dict[ast.AST, int] = {}
-
-    def of(self, node: ast.AST) -> int:
-        """Return the number of a node."""
-        number = self._of_nodes.get(node)
-        if number is None:
-            fields = tuple(self._part(getattr(node, name, None)) for name in node._fields)
-            number = self._numbers.setdefault((type(node), fields), len(self._numbers))
-            self._of_nodes[node] = number
-        return number
-
-    def _part(self, value: object) -> object:
-        if isinstance(value, ast.AST):
-            return ast.AST, self.of(value)
-        if isinstance(value, list):
-            return tuple(map(self._part, value))
-        return repr(value)
+    def text(self, node: ast.AST) -> str:
+        """Return the text of a node; its dump if it has no position, as operators and arguments."""
+        if node is self.tree:
+            return self._definition.text
+        return self._definition.source(node) if hasattr(node, "end_lineno") else ast.dump(node)
 
 
-def _changes(wrong: ast.AST, right: ast.AST, shapes: _Shapes) -> Iterator[tuple[ast.expr, ast.expr] | None]:
+def _changes(wrong: ast.AST, right: ast.AST, a: _Parsed, b: _Parsed) -> Iterator[tuple[ast.expr, ast.expr] | None]:
     """Yield each smallest wrong expression with the right one; None for a difference outside expressions.
 
     If only a name, number or size differs, the expression around it is taken, because a name would be no pattern.
     """
-    if shapes.of(wrong) == shapes.of(right):
+    if a.text(wrong) == b.text(right):
         return
     if type(wrong) is type(right):
-        pairs = list(_children(wrong, right, shapes))
-        if pairs and None not in pairs:
-            inner = [change for pair in pairs if pair for change in _changes(*pair, shapes)]
+        pairs = list(_children(wrong, right, a, b))
+        if None not in pairs:
+            inner = [change for pair in pairs if pair for change in _changes(*pair, a, b)]
             is_too_small = len(inner) == 1 and inner[0] is not None and _is_small(inner[0][0])
-            if inner and not (is_too_small and isinstance(wrong, ast.expr)):
-                yield from inner
+            if not (is_too_small and isinstance(wrong, ast.expr)):
+                yield from inner  # of none, the texts differ only in spaces or parentheses
                 return
     yield (wrong, right) if isinstance(wrong, ast.expr) and isinstance(right, ast.expr) else None
 
@@ -129,22 +119,19 @@ def _is_small(node: ast.expr) -> bool:
     return isinstance(node, ast.Name | ast.Constant | ast.Attribute) or is_size(node)
 
 
-def _children(wrong: ast.AST, right: ast.AST, shapes: _Shapes) -> Iterator[tuple[ast.AST, ast.AST] | None]:
+def _children(wrong: ast.AST, right: ast.AST, a: _Parsed, b: _Parsed) -> Iterator[tuple[ast.AST, ast.AST] | None]:
     """Yield the pairs of child nodes that differ between two nodes; None for a difference in any other field."""
     for name in wrong._fields:
-        a, b = getattr(wrong, name, None), getattr(right, name, None)
-        if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-            for one, other in zip(a, b, strict=True):
-                if isinstance(one, ast.AST) and isinstance(other, ast.AST):
-                    if shapes.of(one) != shapes.of(other):
-                        yield one, other
-                elif one != other:
-                    yield None
-        elif isinstance(a, ast.AST) and isinstance(b, ast.AST):
-            if shapes.of(a) != shapes.of(b):
-                yield a, b
-        elif a != b:
-            yield None
+        first, second = getattr(wrong, name, None), getattr(right, name, None)
+        parts: list[tuple[Any, Any]] = [(first, second)]
+        if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+            parts = list(zip(first, second, strict=True))
+        for one, other in parts:
+            if isinstance(one, ast.AST) and isinstance(other, ast.AST):
+                if a.text(one) != b.text(other):
+                    yield one, other
+            elif repr(one) != repr(other):  # 2 == 2.0
+                yield None
 
 
 def _wildcard(node: object) -> str:

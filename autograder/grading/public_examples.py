@@ -23,8 +23,7 @@ from ..course import content
 from ..course.settings import folder
 from ..graders.backend import Backend, Recording
 from ..graders.collection import HiddenTest, HiddenTests, line_in_hidden
-from ..graders.fixtures import Float64Backend
-from ..graders.proxy import StudentProxy
+from ..graders.proxy import Float64Backend, StudentProxy
 from ..student_check.examples import Call as ExampleCall
 from ..student_check.examples import StepRunner
 from ..student_check.run_examples import new_notebook_state

@@ -1,17 +1,26 @@
-"""Reference traces: find the tensors that are right on a trace case, and encode them for the release.
+"""Trace cases, on which an answer is traced to find its faulty line, and the tensors that are right on each of them.
 
 All tensors that the solution and the alternative solutions compute are right. The names of the solution's variables
-name its steps. With a reference trace, the student check finds a faulty line without a solution: the release contains
-only the tensors' numbers, which `tracing.reference` reads, and no code.
+name its steps.
+
+The cases may be shown to students, so they are never those of a hidden test. All dimensions of a case have different
+sizes, so that a trace distinguishes them. The course lists the sizes in the module `telling_sizes` in the folder of its
+hidden tests:
+
+- `FUNCTIONS`: by exercise, the arguments of each call.
+- `CLASSES`: by exercise, the arguments of the constructor and those of the call.
+- `THROUGH`: for a class whose instances are not called, the method that is called, and the attributes read afterwards.
+- `SILENT`: exercises for whose wrong values no line is reported, but only for lost aspects, such as a gradient.
+- `UNTOLD`: by exercise, the values of `LocatedFault.kind` that are not reported because they often name a wrong line.
+
+The line is reported for the first case on which an answer goes wrong.
 """
 
-import base64
 import inspect
-import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
-from itertools import permutations
+import zlib
+from collections.abc import Callable, Sequence
+from functools import cache
 from types import FrameType
 from typing import Any
 
@@ -20,34 +29,96 @@ import torch
 from .. import catalogue
 from ..core.arguments import tensors_in
 from ..core.run_trace import Run, RunTracer, TracedCall, TracedTensor, trace_run
+from ..course import content
+from ..student_check.examples import decode_value
 from ..tracing.reference import (
-    LARGEST_COUNT,
-    SOFTMAX_STEPS,
-    SPECIAL_COUNTS,
     Reference,
     RightTensor,
     TraceCase,
-    comparable,
     find_ancestors,
     has_same_values,
     input_tensors,
     is_mask,
-    read_tensor,
     slices_of,
     without_duplicates,
 )
-from .released_steps import as_json
-from .trace_cases import trace_cases
 
-_CLOSE = 2e-6
-"""Largest relative error of an encoded tensor: a tenth of the tolerance for an answer's tensors."""
-_DIGITS = 5e-5
-"""Largest relative error of a packed element, of which students see four digits."""
-_EQUAL = 1e-7
-"""Largest relative difference of two tensors that count as the same tensor, computed in two ways."""
-_HUGE = 1e6
+_DECIMALS = 3
+_TABLE = "telling_sizes"
 
-Written = dict[str, Any]
+
+class Shape(tuple[int, ...]):
+    """A shape in the table of traced calls (`hidden/telling_sizes`), for a tensor of normally distributed elements."""
+
+
+class Weights(Shape):
+    """A shape for a tensor of positive elements whose last dimension sums to 1."""
+
+
+class Mask(Shape):
+    """A shape for a boolean tensor."""
+
+
+class Large(Shape):
+    """A shape for a tensor with elements in the thousands."""
+
+
+class Below(Shape):
+    """A shape for a tensor with elements in the thousands, all negative."""
+
+
+@cache
+def trace_cases(unit: str, exercise: str) -> list[TraceCase]:
+    """Return the trace cases of an exercise in the order in which they are tried; empty if the course lists none."""
+    generator = torch.Generator().manual_seed(zlib.crc32(f"to be shown: {unit} {exercise}".encode()))
+    if not (content.place(content.HIDDEN) / f"{_TABLE}.py").is_file():
+        return []
+    sizes = content.module(f"{content.HIDDEN}.{_TABLE}")
+    about: dict[str, Any] = {
+        "is_silent": exercise in sizes.SILENT,
+        "unreported": frozenset(sizes.UNTOLD.get(exercise, ())),
+    }
+    cases = [TraceCase(exercise, _draw(args, generator), **about) for args in sizes.FUNCTIONS.get(exercise, ())]
+    for built, args in sizes.CLASSES.get(exercise, ()):
+        named = _parameters(content.solutions(unit)[exercise], built)
+        rules = {name: _rule(parameter, generator) for name, parameter in named.items()}
+        parameters = {name: decode_value(rule) for name, rule in rules.items()}
+        through = sizes.THROUGH.get(exercise, ())
+        cases.append(TraceCase(exercise, _draw(args, generator), built, parameters, rules, through, **about))
+    return cases
+
+
+def _parameters(kind: type, built: tuple[Any, ...]) -> dict[str, torch.Tensor]:
+    if not issubclass(kind, torch.nn.Module):
+        return {}
+    with torch.random.fork_rng(devices=[]):
+        return dict(kind(*built).named_parameters())
+
+
+def _rule(parameter: torch.Tensor, generator: torch.Generator) -> dict[str, Any]:
+    """Return a rule by which a parameter's elements are drawn; the release contains only the rule."""
+    seed = int(torch.randint(2**31, (), generator=generator))
+    return {"drawn": [seed, 0.0, 1.0], "shape": list(parameter.shape)}
+
+
+def _draw(arg: Any, generator: torch.Generator) -> Any:
+    match arg:
+        case Mask():
+            return torch.rand(tuple(arg), generator=generator) > 0.6
+        case Shape():
+            normal = torch.randn(tuple(arg), generator=generator, dtype=torch.float64)
+            tensor = normal.round(decimals=_DECIMALS).float()
+            match arg:
+                case Weights():
+                    return torch.softmax(tensor, dim=-1)
+                case Large():
+                    return tensor * 1000
+                case Below():
+                    return tensor.abs() * -1000 - 1000
+            return tensor
+        case tuple():
+            return tuple(_draw(one, generator) for one in arg)
+    return arg
 
 
 def reference_trace(unit: str, case: TraceCase, *, without: str = "") -> Reference | None:
@@ -188,191 +259,3 @@ def _constant_factor(one: torch.Tensor, other: torch.Tensor) -> float | None:
     if not len(ratio) or not has_same_values(ratio, ratio[0].expand_as(ratio)):
         return None
     return float(ratio[0])
-
-
-def written_traces(unit: str, exercise: str) -> Written:
-    """Return the trace cases of an exercise with their reference traces, as JSON for the release."""
-    traces = [(case, reference_trace(unit, case)) for case in trace_cases(unit, exercise)]
-    operators = sorted({right.operator for _, trace in traces if trace for right in trace.tensors})
-    cases = [_Writer(trace, operators).case() if trace else {**_call(case), "silent": True} for case, trace in traces]
-    return {"operators": operators, "cases": cases}
-
-
-def _call(case: TraceCase) -> Written:
-    call: Written = {"args": [as_json(arg) for arg in case.arguments]}
-    if case.built is not None:
-        call["built"] = list(case.built)
-        call["parameters"] = {name: dict(rule) for name, rule in (case.rules or {}).items()}
-    if case.through:
-        call["through"] = list(case.through)
-    if case.unreported:
-        call["untold"] = sorted(case.unreported)
-    return call
-
-
-class _Writer:
-    """Encodes one trace case and its reference trace as JSON.
-
-    Each encoded tensor is decoded at once. A later tensor may be encoded as a function of it, and must then be computed
-    from the numbers that the student check decodes.
-    """
-
-    def __init__(self, trace: Reference, operators: Sequence[str]) -> None:
-        self._trace = trace
-        self._operators = operators
-        self._given = input_tensors(trace.case)
-        self._read: list[RightTensor] = []
-
-    def case(self) -> Written:
-        rights = [written for one in self._trace.tensors if not one.is_slice and (written := self._right(one))]
-        numbers = range(len(self._trace.ancestors))
-        return {
-            **_call(self._trace.case),
-            "rights": rights,
-            "result": [self._tensor(one) for one in self._trace.results],
-            "before": [sorted(self._trace.ancestors[number]) for number in numbers],
-            "inputs": [self._trace.inputs[number] for number in numbers],
-            "scaled": self._scaled(),
-        }
-
-    def _right(self, right: RightTensor) -> Written | None:
-        is_of_alternative = right.number is None and not right.step
-        if is_of_alternative and any(_is_near(one.values, right.values, _EQUAL) for one in self._read):
-            return None
-        written = self._tensor(right.values)
-        values = read_tensor(written, self._given, self._read)
-        self._read.append(RightTensor(values, right.operator, right.number, right.step))
-        written["operator"] = self._operators.index(right.operator)
-        if right.number is not None:
-            written["number"] = right.number
-        if right.step:
-            written["step"] = right.step
-        return written
-
-    def _tensor(self, values: torch.Tensor) -> Written:
-        """Return the first short form that decodes to the tensor, or else its packed elements."""
-        for written in self._short_forms(values):
-            if _is_near(read_tensor(written, self._given, self._read), values, _CLOSE):
-                return written
-        return packed_numbers(values)
-
-    def _short_forms(self, values: torch.Tensor) -> Iterator[Written]:
-        """Yield short forms that may decode to a tensor, without its elements; most decode to another tensor."""
-        if bool((values == values.round()).all()) and bool((values.abs() < _HUGE).all()):
-            yield {"shape": list(values.shape), "whole": values.flatten().int().tolist()}
-        sources: list[tuple[Written, torch.Tensor]] = [({"given": at}, one) for at, one in enumerate(self._given)]
-        sources += [({"of": at}, one.values) for at, one in enumerate(self._read)]
-        for source, tensor in sources:
-            yield from ({**source, **form} for form in _rearranged(tensor, values))
-        for source, tensor in sources:
-            yield from ({**source, **form} for form in ways_to_fill(tensor, values))
-            yield from ({**source, "by hand": way} for way in SOFTMAX_STEPS if tensor.dim() == values.dim())
-        for source, tensor in sources:
-            yield from ({**source, **form} for form in _parts(tensor, values))
-
-    def _scaled(self) -> list[tuple[int, float]]:
-        """Return each scaled tensor (see `_scaled_early`) as the number of an encoded tensor and a factor."""
-        scaled: list[tuple[int, float]] = []
-        for wanted in self._trace.prescaled:
-            if any(_is_near(self._read[of].values.squeeze() * by, wanted, _CLOSE) for of, by in scaled):
-                continue
-            for of, one in enumerate(self._read):
-                by = _factor(one.values, wanted)
-                if by is not None and _is_near(one.values.squeeze() * by, wanted, _CLOSE):
-                    scaled.append((of, by))
-                    break
-        return scaled
-
-
-def _rearranged(source: torch.Tensor, values: torch.Tensor) -> Iterator[Written]:
-    """Yield forms that describe a tensor as another tensor, `source`, reshaped, permuted or scaled."""
-    factor = _factor(source, values)
-    if factor is None:
-        return
-    form: Written = {} if source.shape == values.shape else {"shape": list(values.shape)}
-    if abs(factor - 1) > _EQUAL:
-        form["times"] = factor
-    yield form
-    for order in permutations(range(source.squeeze().dim())):
-        yield {**form, "shape": list(values.shape), "order": list(order)}
-
-
-def ways_to_fill(source: torch.Tensor, values: torch.Tensor) -> Iterator[Written]:
-    """Yield the form that describes a tensor as `source` with one number filled in at some positions, if there is one.
-
-    Example: scores that are masked with -inf.
-    """
-    if source.shape != values.shape or not values.numel():
-        return
-    first, second = comparable(source).flatten(), comparable(values).flatten()
-    differs = (first - second).abs() > _CLOSE
-    filled = second[differs]
-    if len(filled) and bool((filled == filled[0]).all()):
-        bits = int("".join("01"[one] for one in differs.tolist()), 2)
-        number = float(values.flatten()[differs][0])
-        yield {"filled": number if math.isfinite(number) else str(number), "hidden": f"{bits:x}"}
-
-
-def _parts(source: torch.Tensor, values: torch.Tensor) -> Iterator[Written]:
-    """Yield forms that describe a tensor as one of several equal parts of another tensor, `source`."""
-    if not 1 < values.numel() < source.numel() or source.numel() % values.numel():
-        return
-    pieces, total = source.numel() // values.numel(), float(comparable(values).sum())
-    for dim, size in enumerate(source.shape):
-        for piece in range(pieces if size % pieces == 0 else 0):
-            part = dim, piece * size // pieces, size // pieces
-            if abs(float(comparable(source.narrow(*part)).sum()) - total) < 1e-4 * (1 + abs(total)):
-                yield {"part": part, "shape": list(values.shape)}
-
-
-def _is_near(one: torch.Tensor, other: torch.Tensor, close: float) -> bool:
-    if one.shape != other.shape:
-        return False
-    first, second = comparable(one), comparable(other)
-    return bool(((first - second).abs() <= close * (1 + second.abs())).all())
-
-
-def _factor(one: torch.Tensor, other: torch.Tensor) -> float | None:
-    """Return the factor for which the second tensor may be the first one scaled, with its elements in any order.
-
-    Return None if the tensors' sums and norms allow no factor.
-    """
-    if one.numel() != other.numel() or not one.numel():
-        return None
-    (mine, my_length, my_sum, my_count), (its, its_length, its_sum, its_count) = _sums(one), _sums(other)
-    if my_count != its_count:
-        return None
-    factor = its / mine if mine else 1.0
-    if not math.isclose(my_length * factor, its_length, rel_tol=1e-4, abs_tol=1e-9):
-        return None
-    return -factor if abs(my_sum) > 1e-3 and my_sum * its_sum < 0 else factor
-
-
-@lru_cache(maxsize=4096)
-def _sums(values: torch.Tensor) -> tuple[float, float, float, int]:
-    """Return the sum of the absolute elements, the Euclidean norm, the sum, and the number of finite elements."""
-    numbers = values[values.isfinite()]
-    return float(numbers.abs().sum()), float(numbers.norm()), float(numbers.sum()), len(numbers)
-
-
-def packed_numbers(values: torch.Tensor) -> Written:
-    """Encode a tensor's elements as text, with 24 bits each, or as float32 if 24 bits are too coarse.
-
-    `tracing.reference.unpack_numbers` decodes them.
-    """
-    flat = values.flatten().double()
-    is_number = flat.isfinite()
-    numbers = flat[is_number]
-    unit = float(numbers.abs().max()) / LARGEST_COUNT if len(numbers) and bool(numbers.any()) else 1.0
-    counts = (flat.nan_to_num(0.0, 0.0, 0.0) / unit).round().long()
-    near = torch.minimum(_DIGITS * numbers.abs(), _CLOSE * (1 + numbers.abs()) / 2)
-    if bool(((counts * unit)[is_number] - numbers).abs().gt(near).any()):
-        return {"shape": list(values.shape), "packed": _text(flat.float().view(torch.uint8))}
-    for count, special in SPECIAL_COUNTS.items():
-        counts[flat.isnan() if math.isnan(special) else flat == special] = count
-    places = (counts + 2**23)[:, None] >> torch.tensor([0, 8, 16])
-    return {"shape": list(values.shape), "unit": unit, "packed": _text((places & 255).to(torch.uint8))}
-
-
-def _text(held: torch.Tensor) -> str:
-    return base64.b85encode(bytes(held.flatten().tolist())).decode()

@@ -29,7 +29,7 @@ from ..core.operations import (
     Train,
     is_bias,
 )
-from ..graders.fixtures import Cases, Reference
+from ..graders.proxy import Cases, Reference
 from ..student_check.examples import are_thousandths, draw_values, identity, pack_numbers, pack_thousandths
 from .infer_aspects import ATTRIBUTES, BIASES, ONLY, tolerance_of
 

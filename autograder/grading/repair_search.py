@@ -13,12 +13,12 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, compress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 
 from .. import catalogue
-from ..core.bench import Operation, Redefine, TryEdits, equal_fingerprints
+from ..core.bench import Redefine, TryEdits, equal_fingerprints
 from ..core.observation import StudentFault
 from ..core.operations import (
     Assemble,
@@ -37,6 +37,7 @@ from ..graders.collection import Verdict
 from ..sandbox.client import Crashed, TimedOut
 from ..tracing.definitions import CodeView, Definition, Edit
 from ..tracing.repair_operators import generic_edits
+from .examiner import RightResults
 from .inverses import Inverse, inverse_edits, inverses
 from .unexplained_answer import Repaired, Step, UnexplainedAnswer, total_rank
 
@@ -75,8 +76,6 @@ MOST_QUICK = 3
 """Most failed tests for which edits are tried by fingerprints, without running the test."""
 QUICK = (KindOf, ManualSeed, Build, Call, Read, NamedParameters, LoadParameters, ToDtype, Train, Assemble)
 """Operations of a quick test: each takes about as long as the student's code itself."""
-QuickTest = tuple[tuple[Operation[Any], ...], torch.Tensor]
-"""The operations of a hidden test, and the fingerprints (operation, 3) of the solution's results."""
 
 
 class RepairTime:
@@ -128,7 +127,7 @@ class _Attempt:
             spans = {edit.spans for edit in inverse}
             edits = [*inverse, *(edit for edit in generic_edits(part) if edit.spans not in spans)]
             steps += [Step(part, edit) for edit in edits]
-        return sorted(steps, key=lambda step: step.edit.rank - 2 * (not suspected.isdisjoint(step.lines)))
+        return sorted(steps, key=lambda step: step.edit.rank - 2 * step.is_in(suspected))
 
     def within(self, characters: int, edits: Sequence[T]) -> Sequence[T]:
         """Return the first of these edits of the attempt, whose edited texts together have this many characters."""
@@ -211,8 +210,8 @@ class _Search:
             likely = sorted([*same, *changing], key=lambda step: step.edit.rank)
             if found := self._verified(self._pairs(unchanged, changing[:MOST_PAIRED])):
                 return found
-        on_suspected = [step for step in others if not self._suspected.isdisjoint(step.lines)]
-        elsewhere = [step for step in others if self._suspected.isdisjoint(step.lines)]
+        on_suspected = [step for step in others if step.is_in(self._suspected)]
+        elsewhere = [step for step in others if not step.is_in(self._suspected)]
         unlikely = [
             *unchanged.within(MOST_SUSPECTED_TEXT, on_suspected),
             *unchanged.within(MOST_UNLIKELY_TEXT, elsewhere),
@@ -234,7 +233,7 @@ class _Search:
             (likely if number < first and step.edit.rank <= LIKELY else others).append(step)
         return likely, others
 
-    def _unreached(self, attempt: _Attempt, quick: QuickTest) -> list[Step]:
+    def _unreached(self, attempt: _Attempt, quick: RightResults) -> list[Step]:
         """Return edits of statements that a test does not reach: to raise an exception there changes no result.
 
         Example: an answer raises an exception in its third line. Then edits after this line cannot repair it.
@@ -255,10 +254,10 @@ class _Search:
 
         A test is not quick if the answer fails it with the solution's fingerprints, which then cannot exclude edits.
         """
-        quick: dict[str, QuickTest] = {}
+        quick: dict[str, RightResults] = {}
         sizes: dict[str, int] = {}
         for name in failed:
-            operations, prints = self._examiner.requests(*self._names, name)
+            operations, prints = self._examiner.right_results(*self._names, name)
             sizes[name] = len(operations)
             if operations and all(type(one) in QUICK for one in operations):
                 own = self._prints([unchanged], (operations, prints))
@@ -300,7 +299,7 @@ class _Search:
         )
         return replace(step, edit=replace(step.edit, misconceptions=proven))
 
-    def _prints(self, attempts: Sequence[_Attempt], quick: QuickTest) -> torch.Tensor | None:
+    def _prints(self, attempts: Sequence[_Attempt], quick: RightResults) -> torch.Tensor | None:
         """Return the fingerprints of all attempts' results, (attempt, operation, 3); None if the worker was lost."""
         operations, _ = quick
         variants = tuple(
@@ -315,7 +314,7 @@ class _Search:
         except (StudentFault, TimedOut, Crashed):
             return None
 
-    def _may_pass(self, attempts: Sequence[_Attempt], quick: Sequence[QuickTest]) -> list[bool]:
+    def _may_pass(self, attempts: Sequence[_Attempt], quick: Sequence[RightResults]) -> list[bool]:
         """Return, for each attempt, whether by its fingerprints it may pass one of the quick tests."""
         passing = torch.full((len(attempts),), not quick)
         for test in quick:
@@ -379,7 +378,7 @@ class _Search:
         self,
         attempt: _Attempt,
         steps: Sequence[Step],
-        quick: Sequence[QuickTest],
+        quick: Sequence[RightResults],
         *,
         is_partial: bool = False,
     ) -> tuple[list[Repaired], list[_Attempt]]:

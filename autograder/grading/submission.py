@@ -15,7 +15,7 @@ from .. import UserError, catalogue, course
 from ..catalogue.diagnosis import short_signature
 from ..course import content, notebook
 from ..course.cells import code_cells, unit_of, written_answers
-from ..graders import fixtures
+from ..graders.proxy import DRAWN_FROM, DRAWN_FROM_SECRET
 from ..graders.sandboxed import Change, SandboxedNotebook
 from ..pool.requests import GradeNotebook
 from ..report import (
@@ -276,7 +276,7 @@ class NotebookGrading:
             submission=submission.digest,
             kit=content.unit_digest(unit.name, self.class_folder),
             torch=str(torch.__version__),
-            cases=fixtures.DRAWN_FROM_SECRET if self.examiner.has_secret(unit.name) else fixtures.DRAWN_FROM,
+            cases=DRAWN_FROM_SECRET if self.examiner.has_secret(unit.name) else DRAWN_FROM,
         )
 
 

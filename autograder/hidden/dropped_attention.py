@@ -11,7 +11,7 @@ import torch
 from autograder.core import random_results
 from autograder.core.comparison import Mismatch, assert_real, describe
 from autograder.core.random_results import Dropped, Structure
-from autograder.graders.fixtures import Cases
+from autograder.graders.proxy import Cases
 
 TOKENS = 48
 BATCH = 2

@@ -1,4 +1,4 @@
-"""The sizes of the trace cases: see `autograder.grading.trace_cases`.
+"""The sizes of the trace cases: see `autograder.grading.reference_trace`.
 
 For the exercises in `SILENT`, no faulty line is reported. `causal_mask` and other mask functions compute only masks,
 and in between a mask may rightly be inverted: for one edit in eight, the reported line was wrong. For
@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from autograder.grading.trace_cases import Below, Large, Mask, Shape, Weights
+from autograder.grading.reference_trace import Below, Large, Mask, Shape, Weights
 
 
 def _s(*sizes: int) -> Shape:

@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,14 @@ from ..pool.grading_pool import GradingPool, GradingProcess, GradingRefused
 from ..pool.requests import Device, GradeNotebook
 from ..report import REPORT_FILE, Report
 from ..reports import pages
-from ..reports.pages import show_edits, write_report
+from ..reports.pages import show_edits, write_report, write_scores
 from . import guards
 
 _PLUGIN = __package__
 _SUBMISSION = "autograder_submission"
 """Key in a notebook's metadata between the exporter and the grading: SHA-256 of the file that was read."""
+_REPAIR = "autograder_repair"
+"""Key in `resources["nbgrader"]` for `RepairAnswers`: adds repairs of the submission's answers to its report."""
 _SUBMISSION_TIME = "autograder_submission_time"
 """Key in `resources["nbgrader"]` for `RecordReport`: the `SubmissionTime` according to the time stamp."""
 _HEADER = (
@@ -91,6 +93,7 @@ def put_into(c: Any, folder: Path) -> None:
         "nbgrader.preprocessors.SaveAutoGrades",
         f"{__name__}.RecordReport",
         "nbgrader.preprocessors.AssignLatePenalties",
+        f"{__name__}.RepairAnswers",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
     c.AssignLatePenalties.plugin_class = f"{__name__}.ClassLatePenalty"
@@ -153,8 +156,10 @@ class MarkExercises(NbGraderPreprocessor):
         files = clean_notebook.pop_files(nb)
         content = damage(nb) or nbformat.writes(without_put_back(nb)).encode()
         pool = _current_pool(self.device, directory.root)
+        request = GradeNotebook(name, content, about["assignment"], digest)
+        about[_REPAIR] = partial(pool.repair, request)
         try:
-            report = pool.grade(GradeNotebook(name, content, about["assignment"], digest))
+            report = pool.grade(request)
         except GradingRefused:
             pool.end_processes()  # formgrader may run for weeks: new ones find what is missing now
             raise
@@ -181,6 +186,18 @@ class RecordReport(NbGraderPreprocessor):
             entry.put_time(about.get(_SUBMISSION_TIME, SubmissionTime()), report.submission)
             # No feedback page of the autograder shows this mark yet.
             entry.put_provenance(records.provenance_of(report, page=""))
+        return nb, resources
+
+
+class RepairAnswers(NbGraderPreprocessor):
+    """Searches for repairs of unexplained answers, as `autograder grade` does. Runs once the points are recorded."""
+
+    def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
+        report = msgspec.json.decode(resources["outputs"][REPORT_FILE], type=Report)
+        if report.has_unexplained:
+            report = resources["nbgrader"][_REPAIR](report)
+            write_scores(nb, report)
+            resources["outputs"][REPORT_FILE] = msgspec.json.format(msgspec.json.encode(report))
         return nb, resources
 
 

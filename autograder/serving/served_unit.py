@@ -279,6 +279,9 @@ class ServedUnit:
     def _record(self, work: Assignment, gradebook: ClassGradebook, writer: Writer, graded: GradedSubmission) -> None:
         """Record a grade, unless `autograder grade` has been faster."""
         student = graded.submission.student
+        if graded.report.repairs_searched:
+            self._record_findings(work, writer, graded)
+            return
         if writer.leave_alone(graded.submission):
             self._noticed_at.pop(student, None)
         else:
@@ -300,6 +303,14 @@ class ServedUnit:
         )
         self._given_up[student] = NotGraded(printable(student), reason)
         return msgspec.structs.replace(report, message=joined(report.message, _NOT_AGAIN))
+
+    def _record_findings(self, work: Assignment, writer: Writer, graded: GradedSubmission) -> None:
+        """Record a grade again with repairs, unless another file of the student's is graded now. Not an attempt."""
+        student = graded.submission.student
+        recorded = Autograded(work.directory, self.name).report(student)
+        if recorded and recorded.submission == graded.report.submission and student not in self._in_progress:
+            replace(writer, for_students=False).record(graded)
+            self._pages.forget(student)
 
     def _add_outcome(self, work: Assignment, report: Report, student: str, problem: str, stamp: bytes | None) -> None:
         self._pages.forget(student)

@@ -1,10 +1,13 @@
 """The threads in which `serve` grades notebooks, and how often a student's files are graded.
 
-At most one file of each student and unit is graded at a time or waits for a process. The number of a student's attempts
-within an hour is limited, and so is the number of files that get no grade.
+At most one file of each student and unit is graded at a time or waits for a process. Repairs of unexplained answers are
+searched when no file waits. The number of a student's attempts within an hour is limited, and so is the number of files
+that get no grade.
 """
 
 import contextlib
+import dataclasses
+import threading
 import time
 import traceback
 from collections import deque
@@ -61,6 +64,12 @@ class GradingThreads:
 
     def __post_init__(self) -> None:
         self._results: deque[tuple[str, GradedSubmission] | BaseException] = deque()
+        self._changing = threading.Lock()
+        self._ungraded = 0
+        """The number of submissions that wait for a process or are being graded."""
+        self._unexplained: deque[tuple[str, GradedSubmission]] = deque()
+        """Units and graded submissions with answers whose repairs are to be searched."""
+        self._is_repairing = False
 
     def start(self) -> Ready:
         """Wait for the processes, and let each prepare to grade. Raises GradingRefused and GradingStopped."""
@@ -71,6 +80,8 @@ class GradingThreads:
 
     def put(self, work: Assignment, submission: Submission) -> None:
         """Grade a submission as soon as a process is free."""
+        with self._changing:
+            self._ungraded += 1
         self._pool.submit(self._grade, work, submission)
 
     def put_unrecorded(self, notebook: UnrecordedNotebook) -> None:
@@ -83,7 +94,10 @@ class GradingThreads:
             future.add_done_callback(lambda its: notebook.answer(_ENDING) if its.cancelled() else None)
 
     def results(self) -> list[tuple[str, GradedSubmission]]:
-        """Return units and submissions graded since the last call. Raises what ended a submission's grading."""
+        """Return units and submissions graded since the last call, or with repairs found since then.
+
+        Raises what ended a submission's grading.
+        """
         results: list[tuple[str, GradedSubmission]] = []
         while self._results:
             result = self._results.popleft()
@@ -103,13 +117,40 @@ class GradingThreads:
         unit = work.unit.name
         while self._pool.keep_running(number, self._remark):
             try:
-                self._results.append((unit, grade_submission(self._pool, number, work.files, unit, submission, TRIES)))
+                graded = grade_submission(self._pool, number, work.files, unit, submission, TRIES)
+                self._results.append((unit, graded))
+                if graded.report.has_unexplained:
+                    self._unexplained.append((unit, graded))
             except (GradingStopped, NotStarted):
                 continue  # until a process starts, or the pool is closed
             except BaseException as error:
                 self._results.append(error)
             break
         self._on_result()
+        with self._changing:
+            self._ungraded -= 1
+        self._repair_next()
+
+    def _repair_next(self) -> None:
+        """Search the next repairs if no submission waits. One process at most does that, so that another stays free."""
+        with self._changing:
+            if self._ungraded or self._is_repairing or not self._unexplained:
+                return
+            self._is_repairing = True
+            unit, graded = self._unexplained.popleft()
+        with contextlib.suppress(RuntimeError):  # the pool is closed
+            self._pool.submit(self._repair, unit, graded)
+
+    def _repair(self, number: int, unit: str, graded: GradedSubmission) -> None:
+        before = graded.report
+        request = GradeNotebook(before.notebook, graded.content, unit, before.submission, graded.submission.note)
+        report = self._pool.repair(request, before, number)
+        if report != before:
+            self._results.append((unit, dataclasses.replace(graded, report=report)))
+            self._on_result()
+        with self._changing:
+            self._is_repairing = False
+        self._repair_next()
 
     def _answer(self, number: int, notebook: UnrecordedNotebook) -> None:
         try:

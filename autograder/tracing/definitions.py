@@ -5,6 +5,7 @@
 
 import ast
 import builtins
+from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -91,7 +92,7 @@ class Definition:
 
     def lines(self, edit: Edit) -> list[int]:
         """Return the lines of the cell that an edit changes."""
-        return sorted({self.first_line + self.encoded[:begin].count(b"\n") for begin, _, _ in edit.spans})
+        return sorted({self.first_line + bisect(self._line_starts, begin) - 1 for begin, _, _ in edit.spans})
 
     def line(self, number: int) -> str:
         """Return one line of the text, by its number in the cell; empty for other numbers."""
@@ -241,7 +242,13 @@ class CodeView:
 
     def text(self, node: ast.AST) -> str:
         """Return a node's source text."""
-        return self.definition.source(node)
+        if (text := self._texts.get(node)) is None:
+            text = self._texts[node] = self.definition.source(node)
+        return text
+
+    @cached_property
+    def _texts(self) -> dict[ast.AST, str]:
+        return {}
 
     def atom(self, node: ast.expr) -> str:
         """Return an expression's text, in parentheses if it needs them as an operand."""

@@ -49,6 +49,8 @@ _COPY = "{}.clone()"
 """A likely step if the value is stored, because later changes then change the original, too."""
 _MOST_NAMES = 12
 
+_Span = tuple[int, int, str]
+_Spans = tuple[_Span, ...]
 Change = tuple[ast.AST, str, str, int]
 """A node, its new text, what is changed in words, and the rank."""
 Changes = tuple[list[tuple[ast.AST, str]], str, int]
@@ -58,26 +60,26 @@ Changes = tuple[list[tuple[ast.AST, str]], str, int]
 def generic_edits(definition: Definition) -> list[Edit]:
     """Return the edits of a definition, likeliest first."""
     view = CodeView(definition)
-    edits: dict[tuple[tuple[int, int, str], ...], Edit] = {}
-    equal: dict[tuple[str, str], dict[tuple[int, int, str], Edit]] = defaultdict(dict)
+    edits: dict[_Spans, tuple[str, int]] = {}  # an `Edit` of each would take as long as all the rest
+    equal: dict[tuple[str, str], dict[_Span, None]] = defaultdict(dict)
     for node, new, subject, rank in chain.from_iterable(operator(view) for operator in _OPERATORS):
         if new != (old := view.text(node)):
             span = (*definition.span(node), new)
-            edit = edits.setdefault((span,), Edit((span,), subject, rank))
-            equal[old, new].setdefault(span, edit)
+            edits.setdefault((span,), (subject, rank))
+            equal[old, new][span] = None
     for changes, subject, rank in chain.from_iterable(operator(view) for operator in _WIDE_OPERATORS):
         spans = tuple(sorted((*definition.span(node), new) for node, new in changes))
         if _are_apart(spans):
-            edits.setdefault(spans, Edit(spans, subject, rank))
+            edits.setdefault(spans, (subject, rank))
     for same in equal.values():
-        spans = tuple(sorted(same))
-        if len(spans) > 1 and _are_apart(spans):
-            first = same[spans[0]]
-            edits.setdefault(spans, Edit(spans, first.subject, first.rank + 1))
-    return sorted(edits.values(), key=lambda edit: edit.rank)[:MOST_EDITS]
+        if len(same) > 1 and _are_apart(spans := tuple(sorted(same))):
+            subject, rank = edits[spans[:1]]
+            edits.setdefault(spans, (subject, rank + 1))
+    likeliest = sorted(edits.items(), key=lambda item: item[1][1])[:MOST_EDITS]
+    return [Edit(spans, subject, rank) for spans, (subject, rank) in likeliest]
 
 
-def _are_apart(spans: Sequence[tuple[int, int, str]]) -> bool:
+def _are_apart(spans: Sequence[_Span]) -> bool:
     return all(one[1] <= other[0] for one, other in pairwise(spans))
 
 

@@ -15,8 +15,7 @@ import torch
 
 from autograder.core.run_trace import Run, RunTracer, TracedCall, trace_run
 from autograder.course import content
-from autograder.grading.reference_trace import reference_trace
-from autograder.grading.trace_cases import trace_cases
+from autograder.grading.reference_trace import reference_trace, trace_cases
 from autograder.tracing.fault import LocatedFault
 from autograder.tracing.fault_search import locate_fault
 from autograder.tracing.reference import Reference, TraceCase, has_same_values

@@ -18,12 +18,12 @@ import typer.cli
 from autograder.catalogue import KINDS, known_answers
 from autograder.cli import app, console
 from autograder.course.settings import ClassSettings, Settings
-from autograder.graders.fixtures import MARKERS
+from autograder.graders.collection import MARKERS
 from autograder.report import ExerciseStatus, SubmissionStatus
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TEST_AUTHORS = [
-    "graders.contracts", "graders.statements", "graders.proxy", "graders.fixtures",
+    "graders.contracts", "graders.statements", "graders.proxy",
     "core.comparison", "core.complaints", "catalogue.bug_hunts",
 ]  # fmt: skip
 """Modules with the names that hidden tests use, apart from those that only one unit needs."""

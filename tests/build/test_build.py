@@ -27,9 +27,8 @@ from autograder.course.notebook import joined
 from autograder.course.settings import HandingIn, load
 from autograder.gradebook.nbgrader_course import nbgrader_api
 from autograder.graders.collection import collect
-from autograder.grading import public_examples, reference_trace
-from autograder.grading.reference_trace import packed_numbers
-from autograder.grading.release_data import released_misconceptions, signatures
+from autograder.grading import public_examples, release_data
+from autograder.grading.release_data import packed_numbers, released_misconceptions, signatures
 from autograder.pool.grading_pool import GradingProcess, GradingRefused
 from autograder.student_check.examples import pack_numbers, shorten_steps
 from autograder.student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, packed_unit
@@ -321,7 +320,7 @@ def test_numbers_that_fill_a_right_step_may_be_rounded_differently(judged):
 
     def filled(number):
         other = torch.tensor([[0.1, -2.5, 0.7]], dtype=torch.float64)
-        [written, *_] = reference_trace.ways_to_fill(other, other.masked_fill(other < 0, number))
+        [written, *_] = release_data.ways_to_fill(other, other.masked_fill(other < 0, number))
         return {"rights": [{"of": 0, **written}]}
 
     assert judged(STEPS, filled(0.1 + 0.2), filled(0.3))

@@ -12,7 +12,7 @@ import pytest
 from autograder import course as courses
 from autograder.catalogue.mutation_report import entries
 from autograder.course.settings import SECRET_FILE
-from autograder.graders.fixtures import DRAWN_FROM, DRAWN_FROM_SECRET, Cases
+from autograder.graders.proxy import DRAWN_FROM, DRAWN_FROM_SECRET, Cases
 from tests import REPOSITORY, forked_command, sampling
 from tests.typed import edited
 

@@ -15,8 +15,7 @@ from autograder.core.bench import Bench
 from autograder.core.comparison import Expected, Mismatch, Unproven, assert_close
 from autograder.core.cost import CostCounter, measure_cost
 from autograder.graders.collection import Verdict
-from autograder.graders.fixtures import Reference
-from autograder.graders.proxy import StudentProxy
+from autograder.graders.proxy import Reference, StudentProxy
 from autograder.graders.statements import assert_costs_no_more, assert_dtype_kept, assert_follows_device
 from autograder.grading.released_steps import as_json
 from autograder.grading.scoring import score

@@ -196,7 +196,7 @@ def test_its_mistakes_are_caught_and_named(built, run):
 
 
 def test_pytest_runs_its_graders_on_its_solutions(built, run):
-    said = run("pytest", "autograder/hidden", "-p", "autograder.graders.fixtures", "-q", "-c", os.devnull)
+    said = run("pytest", "autograder/hidden", "-p", "autograder.graders.collection", "-q", "-c", os.devnull)
     assert "8 passed" in said
 
 

@@ -11,7 +11,7 @@ import torch
 from autograder import catalogue, course
 from autograder.core.comparison import TOLERANCE
 from autograder.graders.collection import collect
-from autograder.graders.fixtures import Reference
+from autograder.graders.proxy import Reference
 from autograder.graders.statements import rounding_error
 from autograder.grading.examiner import Examiner, candidate_bench
 from tests import sampling

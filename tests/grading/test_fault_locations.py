@@ -6,11 +6,11 @@ import torch
 from autograder import catalogue, course
 from autograder.core.operations import unpacked
 from autograder.graders.collection import collect
-from autograder.graders.fixtures import Cases
+from autograder.graders.proxy import Cases
 from autograder.graders.sandboxed import SandboxedNotebook
 from autograder.grading.examiner import Examiner
+from autograder.grading.reference_trace import trace_cases
 from autograder.grading.submission import NotebookGrading
-from autograder.grading.trace_cases import trace_cases
 from autograder.pool.requests import GradeNotebook
 from autograder.report import Conditions
 from autograder.reports import pages

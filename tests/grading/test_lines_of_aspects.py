@@ -13,8 +13,8 @@ from autograder.core.device_probe import ELSEWHERE
 from autograder.core.judgement import assert_arrived, assert_devices, assert_dtype, assert_gradient, assert_unchanged
 from autograder.core.lost_aspects import find_lost_aspect
 from autograder.core.run_trace import TracedCall
-from autograder.grading import reference_trace
-from autograder.grading.trace_cases import trace_cases
+from autograder.grading import release_data
+from autograder.grading.reference_trace import trace_cases
 from autograder.student_check.fault_location import located_fault
 from autograder.student_check.unit_data import STEPS, data_file, packed_unit
 from benchmarks.located.edits import right_sources
@@ -90,7 +90,7 @@ def test_marking_and_the_check_say_the_same(kind, grading_process, tmp_path):
     assert said in told.told
 
     data = tmp_path / data_file(unit)
-    data.write_bytes(packed_unit(unit, {STEPS: {exercise: reference_trace.written_traces(unit, exercise)}}))
+    data.write_bytes(packed_unit(unit, {STEPS: {exercise: release_data.written_traces(unit, exercise)}}))
     file = f"<ipython-input-{exercise}>"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     names = dict(vars(inspect.getmodule(catalogue.solutions(unit)[exercise].answer)))

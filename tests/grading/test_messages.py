@@ -9,7 +9,7 @@ from autograder.core import random_results
 from autograder.graders.collection import collect
 from autograder.grading import examiner, reference_trace
 from autograder.grading.examiner import Examiner, candidate_bench
-from autograder.grading.trace_cases import trace_cases
+from autograder.grading.reference_trace import trace_cases
 from autograder.tracing.explain import explain
 from autograder.tracing.fault_search import locate_fault
 from benchmarks.located.edits import right_sources

@@ -7,6 +7,7 @@ tests nor the known misconceptions. The first line of each file names the lines 
 import ast
 import hashlib
 import json
+import shutil
 from functools import cache
 from itertools import count
 
@@ -404,3 +405,14 @@ def test_a_class_gets_its_points_first_and_repairs_after(tmp_path):
     assert "which was tried" in wrong["whereabouts"]["told"]
     page = tmp_path / "feedback" / "bob" / unit / f"{unit}.html"
     assert "which was tried" in page.read_text()
+
+    # nbgrader's own autograde, which formgrader's button runs, finds the same.
+    shutil.copy(REPOSITORY / "nbgrader_config.py", tmp_path)
+    for kind in ("source", "release"):
+        shutil.copytree(REPOSITORY / kind / unit, tmp_path / kind / unit)
+    (tmp_path / "autograded" / "bob" / unit / "report.json").unlink()
+    ended = forked_command.nbgrader("autograde", unit, "--student", "bob", "--force", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    by_nbgrader = json.loads((tmp_path / "autograded" / "bob" / unit / "report.json").read_text())
+    assert by_nbgrader["exercises"] == after["exercises"]
+    assert "which was tried" in (tmp_path / "autograded" / "bob" / unit / f"{unit}.ipynb").read_text()

@@ -24,7 +24,7 @@ from autograder.pool.requests import GradeNotebook
 from autograder.sandbox.client import children
 from autograder.serving import served_unit, work_queue
 from autograder.serving.work_queue import HOUR, GradingThreads
-from tests.processes import kill, started_by
+from tests.processes import kill, started_by, wait_until
 from tests.recorded_class import UNIT, notebook, put_submission
 from tests.served_unit import FIRST, SECOND, Serving, attempts, released, submit
 
@@ -81,6 +81,32 @@ class Graded(Serving):
     def __exit__(self, *error):
         super().__exit__(*error)
         self.pool.close()
+
+
+def test_repairs_are_reported_after_the_grade_and_are_no_attempt(course, recorded):
+    two_mistakes = """def softmax(scores, dim=-1):
+    biggest = scores.amax(dim=dim, keepdim=True)
+    scores -= biggest
+    e = scores.exp()
+    return e / e.sum(dim=-1, keepdim=True)
+"""
+    submit(course, "ada", notebook(softmax=two_mistakes), FIRST)
+    with Graded(course, recorded) as serving:
+        serving.work_off()
+        (outcome,) = serving.outcomes
+        graded = attempts(course)
+
+        def has_repair():
+            for _, its in serving.threads.results():
+                assert its.report.score == outcome.score
+                serving.unit.add(its)
+            serving.unit.step(look=False, everything=False)
+            return "which was tried" in released(course, "ada")
+
+        wait_until(has_repair)
+        assert serving.outcomes == [outcome]
+        assert attempts(course) == graded
+        assert len(graded) == 1
 
 
 def test_a_submission_that_ends_its_grading_process_is_tried_twice_and_at_the_next_start(course, recorded):

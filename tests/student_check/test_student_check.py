@@ -22,8 +22,8 @@ from autograder.core.judgement import ANY_GRADIENTS, CommonMistakes, matching_mi
 from autograder.core.run_trace import Run
 from autograder.graders.collection import collect
 from autograder.grading import public_examples, reference_trace
+from autograder.grading.reference_trace import trace_cases
 from autograder.grading.release_data import MOST_SENTENCES
-from autograder.grading.trace_cases import trace_cases
 from autograder.student_check.fault_location import located_fault, read_cases, read_trace
 from autograder.student_check.run_examples import new_notebook_state, run_examples
 from autograder.student_check.unit_data import EXAMPLES, MISTAKES, STEPS, WRITTEN, data_file

@@ -14,7 +14,7 @@ from autograder.core.packing import ProtocolError
 from autograder.core.run_trace import MAX_MADE, Run, RunTracer, TracedCall, TracedTensor, pack_run, trace_run
 from autograder.graders.decoding import decode_trace
 from autograder.grading import reference_trace
-from autograder.grading.trace_cases import trace_cases
+from autograder.grading.reference_trace import trace_cases
 from autograder.tracing.fault import FaultKind
 from autograder.tracing.fault_search import locate_fault
 from benchmarks.located.edits import right_sources

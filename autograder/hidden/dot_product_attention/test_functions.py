@@ -5,7 +5,7 @@ import torch
 from autograder.core.comparison import LARGE_LOGITS, golden
 from autograder.core.library_calls import LIBRARY_ATTENTION, LIBRARY_SOFTMAX
 from autograder.graders import contracts
-from autograder.graders.fixtures import Cases
+from autograder.graders.proxy import Cases
 from autograder.graders.statements import in_each
 from solutions.six_words import SIX_WORDS
 

@@ -8,8 +8,7 @@ import torch
 
 from autograder.core.comparison import assert_close
 from autograder.graders import statements
-from autograder.graders.fixtures import Cases, Reference
-from autograder.graders.proxy import InstanceProxy, StudentProxy
+from autograder.graders.proxy import Cases, InstanceProxy, Reference, StudentProxy
 from solutions import inference
 
 D_IN, D_OUT, HEADS = 8192, 32, 2

@@ -8,8 +8,7 @@ import torch
 
 from autograder.core.comparison import assert_close
 from autograder.graders import statements
-from autograder.graders.fixtures import Cases, Reference
-from autograder.graders.proxy import StudentProxy
+from autograder.graders.proxy import Cases, Reference, StudentProxy
 from solutions import modern_attention
 
 HEADS, TOKENS, WIDTH, LATENT = 16, 4096, 128, 64

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.graders.fixtures import Cases
+from autograder.graders.proxy import Cases
 
 
 def whole(rng: Cases, least: int, most: int) -> int:
