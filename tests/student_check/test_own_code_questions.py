@@ -148,7 +148,7 @@ class CrossAttention(nn.Module):
 """
 
 
-def shapes_asked(source, exercise, unit, number=40):
+def shapes_asked(source, exercise, unit, number=10):
     """The answers of questions on shapes, by line, for the code with comments that change which line is drawn."""
     found = {}
     for draw in range(number):
@@ -165,7 +165,7 @@ def test_a_line_that_calls_an_own_method_makes_what_the_method_returns():
     """The innermost call of that line, of the layer W_value, makes (2, 6, 18)."""
     found = shapes_asked(WITH_A_METHOD, "CrossAttention", "attention_masks")
     assert found[15] == (2, 3, 6, 6)
-    assert 14 not in found  # it assigns to two names
+    assert set(found) == {15, 17}  # line 14 assigns to two names
 
 
 BRANCHES = """\
