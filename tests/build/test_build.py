@@ -35,31 +35,10 @@ from autograder.student_check.examples import pack_numbers, shorten_steps
 from autograder.student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, packed_unit
 from tests import RELEASE, REPOSITORY, SOURCE, released_data, sampling
 from tests.hidden_tests import listed
-from tests.typed import solved
+from tests.typed import solved, stored
 
-SOLUTION = '''
-class Scale(nn.Module):
-    """Scales."""
-
-    def __init__(self, by):
-        super().__init__()
-        self.by = by
-
-    def forward(self, x):
-        """Return x times by."""
-        # a comment that helps
-        return x * self.by
-
-
-def double(x):
-    """Double."""
-    return 2 * x  # an answer may be wider than what students get, which this comment makes it here
-
-
-def wide(x):
-    """A docstring that students read, and that goes on for longer than they see at once."""
-    return x
-'''
+STORED = stored("built_solution")
+SOLUTION = STORED["solution"]
 
 
 def test_stub_keeps_signature_and_docstring_and_nothing_of_the_answer():

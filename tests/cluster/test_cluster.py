@@ -30,6 +30,7 @@ from tests.classroom import test_routes
 from tests.dask_cluster import DaskCluster, worker_that_runs_threads
 from tests.interrupting import in_a_fork, places, times_in
 from tests.recorded_class import UNIT, everything, feedback_page, notebook, put_submission
+from tests.typed import stored
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 _THREADS = 40
@@ -130,22 +131,8 @@ def local(root, recorded, tmp_path):
     return everything(expected), copy
 
 
-LIES = """
-import msgspec
-from autograder.pool.grading_pool import Report
-from autograder.cluster import worker
-
-def examine(terms):
-    return msgspec.json.encode(
-        worker.Able("cpu", "A", [], msgspec.json.decode(terms)["kit"], worker.version("torch")))
-
-def grade(task):
-    asked = msgspec.json.decode(task, type=worker.Task)
-    lie = Report(asked.submissions[0].name, asked.terms.unit, "graded", "A", "cpu", 15.0, 15.0, [])
-    return msgspec.json.encode(worker.Done([lie]))
-
-worker.examine, worker.grade = examine, grade
-"""
+STORED = stored("cluster_messages")
+LIES = STORED["lies"]
 
 
 def test_only_honest_workers_with_the_same_course_get_submissions(cluster, small, recorded, tmp_path):
@@ -287,23 +274,7 @@ EXERCISE = {
     "passed, with a failed test": {"status": "passed"},
 }
 GRADER = {"by a grader that does not pay": {"outcome": "withheld"}, "by a grader that only tells": {"max_points": 0.0}}
-WHOLE = {
-    "another submission": {"submission": "other"},
-    "another name": {"notebook": "1"},
-    "another unit": {"unit": "self_attention"},
-    "another kit": {"kit": "other"},
-    "another torch": {"torch": "1.0"},
-    "another version": {"version": "0.0"},
-    "less isolation": {"isolation": "none"},
-    "another device": {"device": "cuda"},
-    "another sum": {"score": 0.5},
-    "another status": {"status": "damaged"},
-    "our fault, which it is not": {"status": "grader_error"},
-    "no exercises": {"exercises": []},
-    "graded, and nothing was marked": {"exercises": [], "score": 0.0, "max_score": 0.0, "written": []},
-    "questions of another unit": {"written": [{"name": "other", "status": "answered", "max_score": 1.0}]},
-    "no status": {"status": "excellent"},
-}
+WHOLE = STORED["whole"]
 
 
 def test_an_honest_answer_is_taken(honest, expected):

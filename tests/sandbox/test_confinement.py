@@ -36,7 +36,7 @@ from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.isolation import launch
 from autograder.sandbox.worker import protocol
 from tests import CHECK, REPOSITORY, sampling
-from tests.typed import solved
+from tests.typed import solved, stored
 
 UNTRUSTED = [REPOSITORY / "autograder" / name for name in ("core", "sandbox/confine", "sandbox/worker")]
 
@@ -584,31 +584,8 @@ def test_waiting_for_a_processor_ends_no_worker(own_parent):
             other.wait()
 
 
-FILLS = {
-    "files without a name": """
-held = []
-for number in range(20):
-    held.append(open(f"gone-{number}", "wb"))
-    os.unlink(f"gone-{number}")
-    held[-1].write(bytes(31 << 20))
-""",
-    "files": "for number in range(20): open(str(number), 'wb').write(bytes(31 << 20))",
-    "many files": "for number in range(5000): open(str(number), 'w').close()",
-    "files that change their names": """
-import threading
-def rename():
-    for number in range(1 << 40):
-        for name in range(20):
-            try: os.rename(f"{name}-{number}", f"{name}-{number + 1}")
-            except OSError: pass
-threading.Thread(target=rename, daemon=True).start()
-for number in range(20): open(f"{number}-0", "wb").write(bytes(31 << 20))
-""",
-    "folders that cannot be counted": """
-os.makedirs("a/b")
-for number in range(20): open(f"a/b/{number}", "wb").write(bytes(31 << 20))
-""",
-}
+STORED = stored("confinement")
+FILLS = STORED["fills"]
 
 
 @pytest.mark.parametrize(("fills", "level"), sampling.at_a_level(FILLS))
@@ -671,35 +648,7 @@ print(libc.syscall(436, 1000, 1001, 0), libc.syscall(436, 1000, 1001, 4))
     worker.end()
 
 
-PASSED = {
-    "More than 64 threads ran at once; a notebook may have 64.": """
-import threading, time
-threading.stack_size(1 << 18)
-for _ in range(80): threading.Thread(target=time.sleep, args=(100,)).start()
-time.sleep(5)
-""",
-    "One of the notebook's files had more than 32 MB.": """
-import signal
-signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-open("large", "wb").write(bytes(40 << 20))
-""",
-    "The notebook used more than the 512 MB of memory that it may use.": """
-import ctypes, os
-held = []
-try:
-    while True: held.append(bytearray(1 << 20))
-except MemoryError:
-    os.abort()
-""",
-    "The answer of the student's process could not be read.": """
-import os, time
-for number in range(3, 20):
-    try: os.write(number, b"x" * 100)
-    except OSError: pass
-time.sleep(5)
-""",
-    "": "import os; os._exit(1)",
-}
+PASSED = STORED["passed"]
 
 
 @pytest.fixture
