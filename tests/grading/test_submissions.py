@@ -69,17 +69,7 @@ def test_of_two_definitions_the_last_counts(grading_process):
 
 
 RIGHT_WEIGHTS = "torch.softmax(scores / d_k ** 0.5, dim=-1)"
-WRONG_RESULTS = {
-    "None": ("return None", "is None; a tensor of shape"),
-    "a list": ("return scores.tolist()", "is a list of 6; a tensor"),
-    "a NumPy array": (f"return {RIGHT_WEIGHTS}.detach().numpy()", "is a numpy.ndarray; a tensor"),
-    "a wrong dtype": (f"return {RIGHT_WEIGHTS}.half()", "differs in"),
-    "a wrong shape": (f"return {RIGHT_WEIGHTS}[..., :1]", "has shape (5, 1); (5, 5) is expected"),
-    "NaN": ("return scores / 0 * 0", "has NaN in 25 of 25 places, first at [0, 0]"),
-    "an exception": ("raise ValueError('no idea')", "Raised ValueError: no idea (line 2 of the cell `scaled_softmax`)"),
-    "half a character": ("raise ValueError(chr(0xd800))", "Raised ValueError: ?"),
-    "a module that is missing": ("import einopsy", "ModuleNotFoundError: No module named 'einopsy'"),
-}
+WRONG_RESULTS = STORED["wrong_results"]
 A_CLASS = "class SelfAttention_v1(nn.Module):\n    def __init__(self, a, b):\n        super().__init__()\n"
 WRONG = {
     **{name: ("scaled_softmax", SCALED_SOFTMAX + body, words) for name, (body, words) in WRONG_RESULTS.items()},

@@ -41,6 +41,7 @@ from tests.typed import solved, stored
 UNTRUSTED = [REPOSITORY / "autograder" / name for name in ("core", "sandbox/confine", "sandbox/worker")]
 
 
+STORED = stored("confinement")
 LIMITS = load().limits
 UNIT = "dot_product_attention"
 CALLED = Call("answer", Arguments()).packed({})
@@ -235,15 +236,7 @@ def answer():
         worker.request(CALLED, cpu_seconds=2)
 
 
-MEGABYTES = """
-import torch
-kept = []
-try:
-    while len(kept) < 200:
-        kept.append(torch.empty(1 << 20, dtype=torch.uint8))
-except RuntimeError:
-    print(len(kept))
-"""
+MEGABYTES = STORED["megabytes"]
 
 
 def test_a_worker_with_little_memory_is_held_to_it(parent):
@@ -273,13 +266,7 @@ def test_no_other_worker_runs_while_one_with_little_memory_does(parent):
     other.end()
 
 
-SLEEPY = """
-import time
-time.sleep(1)
-
-def answer(seconds):
-    time.sleep(seconds)
-"""
+SLEEPY = STORED["sleepy"]
 
 
 def test_the_time_of_a_large_call_is_not_charged_and_that_of_its_cells_is(parent, monkeypatch):
@@ -298,19 +285,7 @@ def test_the_time_of_a_large_call_is_not_charged_and_that_of_its_cells_is(parent
     assert of_call >= 1.5
 
 
-LOCKS = """
-import fcntl, os, struct
-with open("mine", "w") as file:
-    fcntl.lockf(file, fcntl.LOCK_EX)
-    try:
-        fcntl.fcntl(file, fcntl.F_GETLK, struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 0, 0))
-    except PermissionError:
-        print("refused")
-import sqlite3
-with sqlite3.connect("database") as connection:
-    connection.execute("create table one (x)")
-print("works")
-"""
+LOCKS = STORED["locks"]
 
 
 def test_file_locks_transfer_nothing_between_workers(fork_server):
@@ -584,7 +559,6 @@ def test_waiting_for_a_processor_ends_no_worker(own_parent):
             other.wait()
 
 
-STORED = stored("confinement")
 FILLS = STORED["fills"]
 
 

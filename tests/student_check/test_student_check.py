@@ -36,6 +36,7 @@ from tests.typed import alone, solution_sources, stored
 from tests.unseen import unseen
 
 PAGE = REPOSITORY / "docs" / "matrix.md"
+STORED = stored("student_check")
 HEADER = (
     "import math\nfrom collections.abc import Callable, Iterable\n"
     "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -351,12 +352,7 @@ def test_the_notebook_goes_on_as_if_there_had_been_no_check():
     assert notebook.run("torch.rand(3)")[1].equal(drawn)
 
 
-ODD = {
-    "an exit": ("raise SystemExit(3)", "It raised SystemExit: 3\n"),
-    "a long error": ("raise ValueError('why\\n' * 500)", "It raised ValueError: why\n"),
-    "complex numbers": ("return torch.softmax(scores / d_k**0.5, -1).to(torch.complex64)", "The result is complex;"),
-    "a long print": ("print('noise ' * 5000)\n    return scores", "Your code printed:"),
-}
+ODD = STORED["odd"]
 
 
 @pytest.mark.parametrize(("body", "words"), ODD.values(), ids=ODD)
@@ -493,7 +489,6 @@ def test_forbidden_calls_are_detected_by_any_route():
         assert "The code calls a library's softmax" in printed
 
 
-STORED = stored("student_check")
 BACKWARD = STORED["backward"]
 
 
@@ -574,14 +569,7 @@ def made_of(scores):
         assert ("Tried on" in printed) == is_told
 
 
-TRACES = """\
-calls = []
-def scaled_dot_product_attention(queries, keys, values):
-    calls.append(torch.is_grad_enabled())
-    torch.rand(3)
-    weights = torch.softmax(queries @ keys.transpose(-2, -1), dim=-1)
-    return weights @ values
-"""
+TRACES = STORED["traces"]
 
 
 def test_fault_location_leaves_no_trace():
