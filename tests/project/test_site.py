@@ -127,8 +127,7 @@ def browser():
         yield browser
 
 
-@pytest.mark.parametrize("width", [400, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
 def test_a_page_is_found_by_search_without_a_network(site, browser, width, scheme):
     problems = []
     page = browser.new_page(offline=True, color_scheme=scheme, viewport={"width": width, "height": 900})
