@@ -37,8 +37,9 @@ UNIT = "self_attention"
 collect_ignore = ["own_course"]
 """Its tests are graders, and run by `test_own_course`."""
 
-# What is imported from release/ leaves nothing there that another test would find.
-sys.dont_write_bytecode = True
+# Only what is imported for collecting is compiled once: modules of tests, whose assertions pytest rewrites. What tests
+# import from release/ leaves nothing there that another test would find.
+sys.dont_write_bytecode = False
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 torch.set_num_threads(1)  # the tests themselves take all processors; several threads of each would wait for one another
@@ -74,6 +75,7 @@ DEAREST = (
     "catalogue/test_mutation_report",
     "serving/test_serve",
     "sandbox/test_misbehaving_submissions",
+    "graders/test_resources",
     "sandbox/test_confinement",
     "course/test_own_course",
     "student_check/test_student_check",
@@ -85,13 +87,22 @@ DEAREST = (
     "nbgrader_plugin/test_nbgrader",
     "course/test_reading",
     "project/test_docs",
+    "project/test_site",
+    "gradebook/test_reweight",
+    "serving/test_retries",
+    "grading/test_without_work",
     "cli/test_endings",
+    "catalogue/test_reseed",
     "classroom/test_routes",
     "classroom/test_regrading",
     "classroom/test_graded_notebook",
     "catalogue/test_build_cache",
     "core/test_forbidden_calls",
     "graders/test_cost_of_answers",
+    "course/test_malformed_input",
+    "cli/test_pipeline",
+    "grading/test_repair",
+    "units/test_tiny_language_model_training",
     "sandbox/test_confined_notebook",
     "gradebook/test_postgresql",
     "build/test_build",
@@ -116,7 +127,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """From here on garbage is collected as usual."""
+    """From here on garbage is collected as usual, and no compiled module is stored."""
+    sys.dont_write_bytecode = True
     gc.freeze()
     gc.enable()
 

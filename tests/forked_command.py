@@ -2,7 +2,7 @@
 
 `Started` is as `subprocess.Popen`: it runs while the test goes on, which may end it, or not read its output.
 
-The process is forked from one that has imported nbgrader, which takes two seconds, and more than most commands. The
+The process is forked from one that has imported nbgrader and typer, which takes more time than most commands. The
 program itself is run from its beginning, and our commands' modules are imported again. Marking processes that a command
 starts are forked too, with torch imported, and run from their beginning; their sandboxes start as ever.
 """
@@ -167,6 +167,8 @@ def _serve() -> None:
         __import__(f"nbgrader.apps.{module}")
     for module in ("classroom.grade", "pool.grading_pool", "grading.service"):
         __import__(f"autograder.{module}")  # not `cli`, which looks at the environment
+    for module in ("typer.main", "typer.rich_utils", "rich.progress", "rich.table", "pydantic.functional_validators"):
+        __import__(module)
     for name in [name for name in sys.modules if name.startswith("autograder.grading")]:
         del sys.modules[name]  # one of them keeps which course it is
     sys.modules["autograder.course.settings"].folder.cache_clear()

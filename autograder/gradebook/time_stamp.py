@@ -32,7 +32,8 @@ _UTC = {"UTC", "GMT", "UCT", "Z"}
 _WITH_OFFSET = re.compile(
     r"(.*(?::\d\d(?:[.,]\d+)?|\s))\s*(?:UTC|GMT)?([+-])(\d\d?)(?::?([0-5]\d))?", re.ASCII | re.IGNORECASE
 )
-_WITH_NAME = re.compile(r"(.*\d)\s*((?![AP]M$)[A-Z]+)", re.ASCII | re.IGNORECASE)
+_WITH_NAME = re.compile(r"(.*\d)\s*((?![AP]M$)[A-Z]+(?:/[A-Z0-9_+-]+){0,2})", re.ASCII | re.IGNORECASE)
+"""A time with the name of a zone, in the form of the time zone database: dateutil opens any other path as a file."""
 _DATE_AND_TIME = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.]\d{1,6})?)?")
 
 
@@ -161,13 +162,16 @@ def _local(text: str, written: StampFormat) -> datetime | None:
 def _offset_of_name(local: datetime, name: str, zone: tzinfo | None) -> timedelta | None:
     """Return the offset of the course's zone if it has this name at a local time, or else at any time in a year.
 
-    `UTC` has a meaning of its own. None if the name does not determine an offset.
+    `UTC` and names such as Europe/Berlin have a meaning of their own. None if the name does not determine an offset.
     """
     for weeks in ([timedelta()], _YEAR_IN_WEEKS):
         pairs = {pair for week in weeks for pair in _names_at(local + week, zone)}
         if offsets := {offset for abbreviation, offset in pairs if abbreviation == name}:
             return offsets.pop() if len(offsets) == 1 else None
-    return timedelta() if name.upper() in _UTC else None
+    if name.upper() in _UTC:
+        return timedelta()
+    named = gettz(name) if "/" in name else None
+    return _offset_at(local, named) if named else None
 
 
 def _offset_at(local: datetime, zone: tzinfo) -> timedelta | None:

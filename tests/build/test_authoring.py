@@ -11,31 +11,12 @@ import pytest
 
 from autograder.catalogue.known_answers import read_yaml
 from tests import REPOSITORY, files, forked_command
+from tests.typed import stored
 
 UNIT = "normalisation"
 
-WRONG_GRADERS = '''
-    @contracts.points(1)
-    def test_zero_sum(self, student, rng):
-        """The numbers of a row sum to zero."""
-        assert_close(student.layer_norm(rng.randn(1, 3)).sum(), torch.tensor(0.0))
-
-    @contracts.points(1)
-    def test_moved(self, student, reference):
-        """Each row is normalised."""
-        x = torch.tensor([[1.0, 3.0]])
-        assert_close(student.layer_norm(x) + 1, reference.layer_norm(x))
-
-    @contracts.points(1)
-    def test_shape(self, student, rng):
-        """The shape is kept."""
-        assert student.layer_norm(rng.randn(2, 3)).shape == (2, 4)
-
-    @contracts.points(1)
-    def test_of_no_function(self, student, rng):
-        """The rows are normalised."""
-        student.layer_nom(rng.randn(2, 3))
-'''
+STORED = stored("wrong_graders")
+WRONG_GRADERS = STORED["wrong_graders"]
 RELEASED_INSTEAD = """
 def _right(self, student, reference, rng):
     student.layer_norm(rng.randn(1, 3))

@@ -34,31 +34,10 @@ from autograder.student_check.examples import pack_numbers, shorten_steps
 from autograder.student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, WRITTEN, packed_unit
 from tests import RELEASE, REPOSITORY, SOURCE, released_data, sampling
 from tests.hidden_tests import listed
-from tests.typed import solved
+from tests.typed import solved, stored
 
-SOLUTION = '''
-class Scale(nn.Module):
-    """Scales."""
-
-    def __init__(self, by):
-        super().__init__()
-        self.by = by
-
-    def forward(self, x):
-        """Return x times by."""
-        # a comment that helps
-        return x * self.by
-
-
-def double(x):
-    """Double."""
-    return 2 * x  # an answer may be wider than what students get, which this comment makes it here
-
-
-def wide(x):
-    """A docstring that students read, and that goes on for longer than they see at once."""
-    return x
-'''
+STORED = stored("built_solution")
+SOLUTION = STORED["solution"]
 
 
 def test_stub_keeps_signature_and_docstring_and_nothing_of_the_answer():
@@ -115,26 +94,7 @@ def test_what_only_draws_is_collapsed_and_its_first_line_says_so(text):
     assert cell.metadata.nbgrader.locked
 
 
-@pytest.mark.parametrize(
-    ("lines", "sentence"),
-    [
-        (['# %% exercise="double"'], "exercise `double` needs points"),
-        (['# %% exercise="double" points="2"'], "exercise `double` needs points"),
-        (['# %% exercise="treble" points=2'], "no solution in solutions/unit.py: define `treble` there"),
-        (['# %% exercise="double" points=2\nprint(1)'], "has code below its exercise line"),
-        (['# %% exercise="double" points=2'] * 2, "two cells have the name `double`"),
-        (['# %% exercize="double" points=2'], "says `exercize`, which is not allowed there"),
-        (["# %% exercise=double points=2"], "which is not allowed there"),
-        (['# %% exercise="double" points=True'], "needs points"),
-        (['# %% [markdown] written="why" points=2'], "question `why` has no model answer"),
-        (
-            ["# %%\n" + "x" * 89],
-            "a given cell has a line of 89 columns; break it, so that students can read it without scrolling (at most "
-            "88): x",
-        ),
-        (['# %% exercise="wide" points=2'], "the stub of `wide` has a line of 92 columns"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "sentence"), STORED["bad_exercise_line_is_one_sentence"])
 def test_bad_exercise_line_is_one_sentence(text, lines, sentence):
     with pytest.raises(BuildError, match=re.escape(sentence)):
         source_notebook(*text(*lines), load())

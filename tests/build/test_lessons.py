@@ -21,7 +21,7 @@ from autograder.student_check import notebook_functions
 from autograder.student_check.notebook_functions import NOT_GUESSED, answer_guess, required_kind
 from autograder.student_check.unit_data import data_file, zip_file
 from tests import CHECK, RELEASE
-from tests.typed import solution_sources
+from tests.typed import solution_sources, stored
 
 UNIT = "dot_product_attention"
 GUESSES = {
@@ -177,31 +177,9 @@ def double(x):
     """Double."""
     return 2 * x
 '''
-CELLS = """\
-# %% [markdown]
-# # Text
-
-# %% locked="setup"
-from attention_check import check
-
-# %%
-guess("how_many", ...)
-
-# %% exercise="double" points=2
-"""
-FILE = """\
-guesses:
-  how_many:
-    answer: 4
-    because: "Two and two."
-    instead:
-      6: "One too many, twice."
-hints:
-  double:
-    - "What is twice 3?"
-    - "The shape stays."
-    - "Look up `*`."
-"""
+STORED = stored("lesson")
+CELLS = STORED["cells"]
+FILE = STORED["file"]
 
 
 @pytest.fixture

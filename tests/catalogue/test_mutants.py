@@ -5,38 +5,17 @@
 
 import ast
 from itertools import islice
+from textwrap import indent
 
 import pytest
 
 from autograder.catalogue import mutation_report
 from benchmarks import mutants, mutants_page
 from benchmarks.mutation_operators import drawn
+from tests.typed import stored
 
-EDITS = {
-    "negate a condition": ("if m:\n        x = m\n    return x", "if not m:\n        x = m\n    return x"),
-    "always true": ("return x if m else 0", "return x if True else 0"),
-    "never true": ("while m:\n        x = m", "while False:\n        x = m"),
-    "and for or": ("return x and m", "return x or m"),
-    "drop a condition": ("return x or m", "return m"),
-    "another comparison": ("return x is None", "return x is not None"),
-    "another operator": ("return x // m", "return x / m"),
-    "drop the first operand": ("return x - m", "return m"),
-    "assign instead of add": ("x += m\n    return x", "x = m\n    return x"),
-    "constant 0": ("return x[2]", "return x[0]"),
-    "constant negated": ("return x.sum(dim=2)", "return x.sum(dim=-2)"),
-    "drop an index": ("return x[0]", "return x"),
-    "drop a bound": ("return x[:, :m]", "return x[:, :]"),
-    "training ignored": ("return x.apply(self.training)", "return x.apply(True)"),
-    "function of the same family": ("return torch.sin(x)", "return torch.cos(x)"),
-    "elements swapped": ("x, m = m.chunk(2)\n    return x", "m, x = m.chunk(2)\n    return x"),
-    "one turn less": ("for i in range(m):\n        x = m", "for i in range(m - 1):\n        x = m"),
-    "drop an argument": ("return torch.cat(x, 1)", "return torch.cat(x)"),
-    "drop a statement": ("y = x * 2\n    return y", "pass\n    return y"),
-    "change the dimension": ("return x.sum(dim=-1)", "return x.sum(dim=0)"),
-    "another name": ("return x * m", "return m * m"),
-    "drop a call": ("return x.exp().sum()", "return x.sum()"),
-}
-CODE = {name: tuple(f"def f(x, m):\n    {body}" for body in pair) for name, pair in EDITS.items()}
+EDITS = stored("mutants")
+CODE = {name: tuple("def f(x, m):\n" + indent(body, "    ") for body in pair) for name, pair in EDITS.items()}
 
 
 def made(code, seed="1"):

@@ -8,7 +8,7 @@ import pytest
 from autograder import catalogue
 from autograder.course.notebook import CodeCell
 from tests import sampling
-from tests.typed import alone, grade_answer
+from tests.typed import alone, grade_answer, stored
 
 DOT, SELF, CAUSAL, HEADS = "dot_product_attention", "self_attention", "causal_attention", "multi_head_attention"
 IMPORTS = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -23,35 +23,16 @@ CLASSES = {
 }
 EACH = [(unit, name) for name, unit in CLASSES.items()]
 
-IN_PLACE = {
-    (DOT, "softmax"): """def softmax(scores, dim=-1):
-    s = scores.double()
-    s -= s.amax(dim, keepdim=True).detach()
-    return (s.exp() / s.exp().sum(dim, keepdim=True)).to(scores.dtype)""",
-    (SELF, "scaled_softmax"): """def scaled_softmax(scores, d_k):
-    s = scores.to(torch.float64)
-    s /= d_k ** 0.5
-    return torch.softmax(s, dim=-1).to(scores.dtype)""",
-    (CAUSAL, "renormalized_causal_weights"): """def renormalized_causal_weights(weights):
-    w = weights.double()
-    w *= torch.ones_like(w).tril()
-    return (w / w.sum(-1, keepdim=True)).to(weights.dtype)""",
-    (CAUSAL, "attention_dropout"): """def attention_dropout(weights, p, training=True):
-    w = weights.double()
-    if training:
-        w *= (torch.rand_like(w) >= p) / (1 - p)
-    return w.to(weights.dtype)""",
-}
+STORED = stored("subtle_mistakes")
 
 
 def solution(unit, exercise):
     return catalogue.solutions(unit)[exercise].source()
 
 
-@pytest.mark.parametrize(("where", "code"), IN_PLACE.items(), ids=[name for _, name in IN_PLACE])
-def test_writing_into_float64_inputs_is_seen(grading_process, where, code):
-    unit, exercise = where
-    tests = grade_answer(grading_process, unit, exercise, IMPORTS + code).tests
+@pytest.mark.parametrize("answer", STORED["in_place"], ids=lambda answer: answer["exercise"])
+def test_writing_into_float64_inputs_is_seen(grading_process, answer):
+    tests = grade_answer(grading_process, answer["unit"], answer["exercise"], IMPORTS + answer["code"]).tests
     assert [test for test in tests if test.outcome == "failed" and "writes into" in test.message]
 
 
@@ -126,17 +107,7 @@ def simple_self_attention(inputs):
     assert "Raised NotImplementedError: `Scorer.score` raises it itself (line 7 of the cell" in said
 
 
-DRAWN_ON_THE_CPU = """
-class Dropped(nn.Module):
-    def __init__(self, p):
-        super().__init__()
-        self.p = p
-
-    def forward(self, weights):
-        if self.training and self.p > 0:
-            weights = weights * (torch.rand(weights.shape) > self.p) / (1 - self.p)
-        return weights
-"""
+DRAWN_ON_THE_CPU = STORED["drawn_on_the_cpu"]
 
 
 @pytest.mark.parametrize("name", [name for name in CLASSES if "SelfAttention" not in name])
@@ -174,16 +145,7 @@ class {name}(Own{name}):
     assert exercise.score < exercise.max_score
 
 
-TWO_DRAWS = """
-class Dropped(nn.Dropout):
-    calls = 0
-
-    def forward(self, weights):
-        Dropped.calls += 1
-        with torch.random.fork_rng():
-            torch.manual_seed(Dropped.calls % 2)
-            return super().forward(weights)
-"""
+TWO_DRAWS = STORED["two_draws"]
 
 
 @pytest.mark.parametrize("name", [name for name, unit in CLASSES.items() if unit == HEADS])

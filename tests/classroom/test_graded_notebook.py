@@ -174,7 +174,7 @@ def scores(root):
         return sorted(database.execute(query), key=repr)
 
 
-def test_grade_and_nbgraders_autograde_give_the_same_scores(tmp_path):
+def test_grade_and_nbgraders_autograde_give_the_same_scores(recorded, tmp_path):
     roots = [tmp_path / "ours", tmp_path / "theirs"]
     for root in roots:
         root.mkdir()
@@ -183,8 +183,7 @@ def test_grade_and_nbgraders_autograde_give_the_same_scores(tmp_path):
             shutil.copytree(REPOSITORY / kind, root / kind)
         for student, cells in FOUND.items():
             put_submission(root, student, handed_in(*cells))
-    grade = ["grade", UNIT, "--course", roots[0], "--markers", "1"]
-    succeeded(forked_command.autograder(*grade, cwd=REPOSITORY, timeout=600))
+    recorded.grade(roots[0])
     succeeded(forked_command.nbgrader("generate_assignment", UNIT, cwd=roots[1]))
     succeeded(forked_command.nbgrader("autograde", UNIT, cwd=roots[1]))
     ours, theirs = map(scores, roots)

@@ -29,6 +29,7 @@ from tests.classroom import test_routes
 from tests.dask_cluster import DaskCluster, worker_that_runs_threads
 from tests.interrupting import in_a_fork, places, times_in
 from tests.recorded_class import UNIT, everything, feedback_page, notebook, put_submission
+from tests.typed import stored
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 _THREADS = 40
@@ -129,22 +130,8 @@ def local(root, recorded, tmp_path):
     return everything(expected), copy
 
 
-LIES = """
-import msgspec
-from autograder.pool.grading_pool import Report
-from autograder.cluster import worker
-
-def examine(terms):
-    return msgspec.json.encode(
-        worker.Able("cpu", "A", [], msgspec.json.decode(terms)["kit"], worker.version("torch")))
-
-def grade(task):
-    asked = msgspec.json.decode(task, type=worker.Task)
-    lie = Report(asked.submissions[0].name, asked.terms.unit, "graded", "A", "cpu", 15.0, 15.0, [])
-    return msgspec.json.encode(worker.Done([lie]))
-
-worker.examine, worker.grade = examine, grade
-"""
+STORED = stored("cluster_messages")
+LIES = STORED["lies"]
 
 
 def test_only_honest_workers_with_the_same_course_get_submissions(cluster, small, recorded, tmp_path):
@@ -280,16 +267,7 @@ EXERCISE = {
     "another exercise's": {"name": "other"},
     "more than the unit gives": {"max_score": 99.0},
 }
-WHOLE = {
-    "another submission": {"submission": "other"},
-    "another name": {"notebook": "1"},
-    "another unit": {"unit": "self_attention"},
-    "another kit": {"kit": "other"},
-    "less isolation": {"isolation": "none"},
-    "another device": {"device": "cuda"},
-    "no exercises": {"exercises": []},
-    "no status": {"status": "excellent"},
-}
+WHOLE = STORED["whole"]
 
 
 def test_an_honest_answer_is_taken(honest, expected):

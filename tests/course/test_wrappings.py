@@ -33,11 +33,6 @@ SINGLE = json.dumps({"nbformat": 4, "cells": [CARRIES, *json.loads(STUB)["cells"
 ANOTHER = (RELEASE / "self_attention" / "self_attention.ipynb").read_bytes()
 
 
-def packed(**files):
-    """A zip file; in the names `__` stands for `/` and `_dot_` for `.`."""
-    return packed_as({name.replace("__", "/").replace("_dot_", "."): content for name, content in files.items()})
-
-
 def packed_as(files, kind=zipfile.ZIP_DEFLATED):
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", kind) as file, warnings.catch_warnings():
@@ -200,25 +195,31 @@ def nested(depth):
     return content
 
 
-ZEROS = packed_as({"bomb.zip": b"PK\x03\x04" + bytes(300 << 20), NAME: bytes(300 << 20)})
+def bombs():
+    zeros = packed_as({"bomb.zip": b"PK\x03\x04" + bytes(300 << 20), NAME: bytes(300 << 20)})
+    return {f"{number}.zip": zeros for number in range(30)}
+
+
 HOSTILE = {
-    "bombs": {f"{number}.zip": ZEROS for number in range(30)},
-    "a zip with many bombs": {"a.zip": packed_as({f"{number}.zip": bytes(60 << 20) for number in range(30)})},
-    "a zip within zips without end": {"a.zip": nested(30)},
-    "a file that claims to be small": {"a.zip": with_claimed_size(packed_as({NAME: bytes(300 << 20)}), 10)},
-    "very many files": {"a.zip": packed_as({f"{number}.ipynb": b"" for number in range(5_000)})},
-    "a long list": {"a.zip": packed_as({f"{'n' * 60_000}{number}": b"" for number in range(100)})},
-    "other ways to pack": {
+    "bombs": bombs,
+    "a zip with many bombs": lambda: {"a.zip": packed_as({f"{number}.zip": bytes(60 << 20) for number in range(30)})},
+    "a zip within zips without end": lambda: {"a.zip": nested(30)},
+    "a file that claims to be small": lambda: {"a.zip": with_claimed_size(packed_as({NAME: bytes(300 << 20)}), 10)},
+    "very many files": lambda: {"a.zip": packed_as({f"{number}.ipynb": b"" for number in range(5_000)})},
+    "a long list": lambda: {"a.zip": packed_as({f"{'n' * 60_000}{number}": b"" for number in range(100)})},
+    "other ways to pack": lambda: {
         "a.zip": packed_as({NAME: SOLVED}, zipfile.ZIP_LZMA),
         "b.zip": packed_as({NAME: SOLVED}, 12),
     },
-    "one name for two": {"a.zip": packed_as({"a.zip": b"", "a.zip/b.ipynb": b"", NAME: b"{}"})},
-    "what is in a file": {"a.zip/b.ipynb": b"{}"},
+    "one name for two": lambda: {"a.zip": packed_as({"a.zip": b"", "a.zip/b.ipynb": b"", NAME: b"{}"})},
+    "what is in a file": lambda: {"a.zip/b.ipynb": b"{}"},
 }
+"""Functions that return files by name. Packing takes seconds, and each test process imports this module."""
 
 
-@pytest.mark.parametrize("files", HOSTILE.values(), ids=list(HOSTILE))
-def test_no_wrapping_takes_long(tmp_path, files):
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_wrapping_takes_long(tmp_path, name):
+    files = HOSTILE[name]()
     before = resource.getrusage(resource.RUSAGE_SELF)
     submissions, submission = submitted(tmp_path, files)
     if submission.notebook is not None:

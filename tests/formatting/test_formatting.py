@@ -24,46 +24,18 @@ from autograder.sandbox.limits import PageLimits
 from tests import REPOSITORY, sampling
 from tests.processes import kill, runs, started_by
 from tests.recorded_class import UNIT, RecordedClass, everything, feedback_page, notebook, put_submission
+from tests.typed import stored
 
 LONG = 60
 """Seconds that no page takes, on a machine however busy, where nothing holds it up."""
 
-ACTS = {
-    "hangs": "while True: pass",
-    "hangs_in_one_match": 'import re; re.match("(a|a)*b", "a" * 100)',
-    "sleeps": "import time; time.sleep(1000)",
-    "eats_memory": "kept = []\nwhile True: kept.append(bytearray(1 << 20))",
-    "eats_memory_in_one_go": "bytearray(1 << 40)",
-    "exits": "import os; os._exit(3)",
-    "aborts": "import os; os.abort()",
-    "raises_what_ends_python": "raise SystemExit",
-    "raises_an_interrupt": "raise KeyboardInterrupt",
-    "recurses": "def f(): f()\nf()",
-    "writes_without_end": 'return "<b>" * (100 << 20)',
-    "writes_more_than_a_page": 'return "<b>" * 400_000',
-    "writes_what_is_no_text": r'return "\ud800" * 2_000_000',
-}
+STORED = stored("formatting")
+ACTS = STORED["acts"]
 SENTENCE = re.compile(
     "This cell (took too long to format|could not be formatted), so it is shown as plain text."
     "|Formatted, this cell would be too long for the page, so it is shown as plain text."
 )
-LOOKING = """
-import os, socket
-def possible(act):
-    try:
-        act()
-    except OSError:
-        return "refused"
-    return "POSSIBLE"
-return " ".join([
-    possible(lambda: open("/etc/passwd").close()),
-    possible(lambda: open("/tmp/left-for-you", "w").close()),
-    possible(lambda: socket.socket().close()),
-    possible(os.fork),
-    possible(lambda: os.kill(os.getppid(), 0)),
-    possible(lambda: os.listdir(%r)),
-])
-"""
+LOOKING = STORED["looking"]
 
 
 def _append_to_pages(monkeypatch, code):

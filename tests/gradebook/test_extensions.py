@@ -34,6 +34,7 @@ from tests.gradebook.test_deadlines import (
     ZERO,
 )
 from tests.recorded_class import UNIT, opened_gradebook, put_submission, set_due, write_roster, write_settings
+from tests.typed import stored
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Object of type <Submitted:sqlalchemy.exc.SAWarning"),
@@ -41,6 +42,7 @@ pytestmark = [
 ]
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 STAMP = "%Y-%m-%d %H:%M:%S UTC"
+STORED = stored("extensions")
 SETTINGS = 'percent_a_day = 10\nrule = "linear"'
 
 
@@ -444,36 +446,7 @@ def refusing(once, tmp_path_factory):
     return root
 
 
-NO_COMMAND = "Give students and a date, `autograder extend"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([UNIT, "s0", "--until", "tomorrow"], "s0: `tomorrow` is not a date with a time"),
-        ([UNIT, "s0", "--until", "2026-07-03"], "Write it like 2026-07-01 18:00, or add an offset"),
-        ([UNIT, "s0", "--until", "2026-10-25 02:30"], "or a clock change in the class's time zone"),
-        ([UNIT, "s0", "--until", "2026-07-01 18:00"], "2026-07-01 18:00 CEST is not after the due date"),
-        ([UNIT, "s0", "--until", "2026-07-01 16:30 UTC", "--by", "1d"], "Give either until, such as"),
-        ([UNIT, "s0", "--by", "two days"], "`two days` is not an extension. Write days, hours or minutes"),
-        ([UNIT, "s0", "--by", "0d"], "`0d` is not an extension"),
-        ([UNIT, "s0", "S1", "nobdy", "--by", "1d"], "in the gradebook: S1, nobdy. No extension was changed."),
-        ([UNIT, "s0", "s3", "s1", "--remove"], f"Without an extension in {UNIT}: s0, s1. None was removed."),
-        (["dot_product", "s0", "--by", "1d"], "dot_product_attention"),
-        (["self_attention", "s0", "--by", "1d"], "self_attention has no due date that could be extended. Set one:"),
-        ([UNIT, "s0"], NO_COMMAND),
-        ([UNIT, "--by", "1d"], NO_COMMAND),
-        ([UNIT, "s0", "--list"], NO_COMMAND),
-        ([UNIT, "--list", "--by", "1d"], NO_COMMAND),
-        ([UNIT, "--csv", "both.csv"], "s0: Give either until"),
-        ([UNIT, "--csv", "none.csv"], "s0: Give either until"),
-        ([UNIT, "--csv", "twice.csv"], "has s0 more than once"),
-        ([UNIT, "--csv", "columns.csv"], "needs a header with a column student and a column until or by"),
-        ([UNIT, "--csv", "empty.csv"], "needs a header with a column student and a column until or by"),
-        ([UNIT, "--csv", "binary.csv"], "binary.csv is damaged: it begins as UTF-16-LE does"),
-        ([UNIT, "--csv", "missing.csv"], "cannot be read: No such file"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), STORED["refused_commands"])
 def test_what_cannot_be_meant_changes_nothing(refusing, arguments, message):
     assert message in refusal("extend", *arguments, "--course", refusing, cwd=refusing)
     assert Extensions(refusing, UNIT).given == {"s3": DAY}
@@ -508,28 +481,7 @@ def test_a_student_of_the_roster_need_not_be_in_the_gradebook(root):
 # --- the settings
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ('rule = "half"', "Invalid enum value 'half'"),
-        ("late_days = 2", "missing required field `rule`"),
-        ('rule = "linear"', "needs either percent_a_day or points_a_day, above 0"),
-        ('rule = "linear"\npercent_a_day = 5\npoints_a_day = 1', "needs either percent_a_day or points_a_day"),
-        ('rule = "linear"\npercent_a_day = nan', "needs either percent_a_day or points_a_day, above 0"),
-        ('rule = "zero"\npoints_a_day = 1', 'percent_a_day and points_a_day need rule = "linear"'),
-        ('rule = "zero"\nlate_days = -1', "late_days must be from 0"),
-        ('rule = "none"\nlate_days = 1', "late_days need a rule for submissions after the late days"),
-        ('rule = "zero"\nsteps = [{ later_than = "0h", percent = 1 }]', 'steps need rule = "steps"'),
-        ('rule = "steps"', 'rule = "steps" needs steps, such as'),
-        ('rule = "steps"\nsteps = [{ later_than = "soon", percent = 1 }]', "later_than = 'soon' is not a duration"),
-        ('rule = "steps"\nsteps = [{ later_than = "1d" }]', "give percent in every step, or points in every step"),
-        ('rule = "steps"\nsteps = [{ later_than = "1d", percent = 101 }]', "percent must be from 0 to 100"),
-        (
-            'rule = "steps"\nsteps = [{ later_than = "1d", percent = 9 }, { later_than = "24h", percent = 10 }]',
-            "each step must be later than the one before, and deduct more",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("lines", "message"), STORED["refused_penalties"])
 def test_settings_that_say_nothing_certain_are_refused(tmp_path, lines, message):
     (tmp_path / "autograder.toml").write_text(f"[late_penalty]\n{lines}\n")
     with pytest.raises(BadSettings, match=re.escape(message)) as refused:

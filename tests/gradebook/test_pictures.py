@@ -263,8 +263,8 @@ def test_a_person_who_grades_a_blank_answer_has_graded_it(graded, recorded, tmp_
 
 def test_nbgrader_keeps_the_same_files_and_makes_the_same_page(graded, tmp_path):
     root = Path(shutil.copytree(graded, tmp_path / "course"))
-    shutil.copytree(REPOSITORY / "source" / UNIT, root / "source" / UNIT)
-    forked_command.nbgrader("generate_assignment", UNIT, "--force", cwd=root).check_returncode()
+    for folder in ("source", "release"):
+        shutil.copytree(REPOSITORY / folder / UNIT, root / folder / UNIT)
     for command in ("autograde", "generate_feedback"):
         forked_command.nbgrader(command, UNIT, "--student=ada", "--force", cwd=root).check_returncode()
     assert files_of(root, "ada") == ["picture-1.png"]

@@ -16,37 +16,10 @@ from autograder.lms.grade_tables import GradedClass, for_moodle
 from autograder.lms.roster_match import RosterMatcher
 from tests import REPOSITORY
 from tests.lms.test_lms import readings_of
+from tests.typed import stored
 
 # As Moodle writes its grading worksheet in each language, with a line of it.
-WORKSHEETS = {
-    "English": (
-        'Identifier,"Full name","ID number","Email address",Status,Grade,"Maximum grade","Grade can be changed",'
-        '"Last modified (submission)","Last modified (grade)","Feedback comments"',
-        'Participant 501,"Ada O\'Neil",a1,ada@example.org,Submitted,,20.00,Yes,-,-,',
-    ),
-    "German": (
-        'ID,"Vollständiger Name","ID-Nummer",E-Mail-Adresse,Status,Bewertung,Bestwertung,"Bewertung kann geändert '
-        'werden","Zuletzt geändert (Abgabe)","Zuletzt geändert (Bewertung)","Feedback als Kommentar"',
-        'Teilnehmer/in501,"Ada O\'Neil",a1,ada@example.org,Abgegeben,,"20,00",Ja,-,-,',
-    ),
-    "French": (
-        'Identifiant,"Nom complet","Numéro d’identification","Adresse de courriel",Statut,Note,"Note maximale",'
-        '"La note peut être modifiée","Dernière modification (travail remis)","Dernière modification (note)",'
-        '"Feedback par commentaires"',
-        'Participant501,"Ada O\'Neil",a1,ada@example.org,Remis,,"20,00",Oui,-,-,',
-    ),
-    "Spanish": (
-        'Identificador,"Nombre completo","Número de ID","Dirección de correo",Estado,Calificación,'
-        '"Calificación máxima","La calificación puede ser cambiada","Última modificación (entrega)",'
-        '"Última modificación (calificación)","Comentarios de retroalimentación"',
-        'Participante501,"Ada O\'Neil",a1,ada@example.org,Enviado,,"20,00",Sí,-,-,',
-    ),
-    "Portuguese": (
-        'Identificador,"Nome completo","Número de identificação","Endereço de email",Status,Nota,"Nota máxima",'
-        '"Nota pode ser alterada","Última modificação (envio)","Última modificação (nota)","Comentários de feedback"',
-        'Participante501,"Ada O\'Neil",a1,ada@example.org,Enviado,,"20,00",Sim,-,-,',
-    ),
-}
+WORKSHEETS = stored("rosters")
 OWN = [
     "id;first_name;last_name;email", "Matrikelnummer;Vorname;Nachname;E-Mail", "ID;VORNAME;Familienname;E-Mail-Adresse",
     "Identifiant;Prénom;Nom;Courriel", "Numéro étudiant;PRENOM;Nom de famille;Adresse e-mail",

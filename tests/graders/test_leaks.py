@@ -24,6 +24,7 @@ from autograder.grading.messages import without_folders
 from autograder.student_check.examples import decode_value
 from autograder.student_check.unit_data import EXAMPLES, LESSON, MISTAKES, STEPS, data_file
 from tests import RELEASE, REPOSITORY, released_data, sampling
+from tests.typed import stored
 
 UNIT = "self_attention"
 LONG = 45
@@ -91,26 +92,9 @@ def scaled_softmax(scores, d_k):
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("No such file: '/home/ada/course/x.csv'", "No such file: '…/x.csv'"),
-        ("cannot import name 'x' (/opt/venv/lib/torch/__init__.py)", "cannot import name 'x' (…/__init__.py)"),
-        ('{"url": "file:///home/ada/kit/"}', '{"url": "file://…/kit/"}'),
-        ("see https://pytorch.org/docs/stable/nn.html", "see https://pytorch.org/docs/stable/nn.html"),
-        ("3/4 of (a)/b/c and x.y/z", "3/4 of (a)/b/c and x.y/z"),
-        ("/tmp is short", "/tmp is short"),
-        ("f(x)/home/ada/x.csv", "f(x)…/x.csv"),
-        ("[0]/home/ada/x.csv <a>/usr/lib/x.so {b}/opt/y/z", "[0]…/x.csv <a>…/x.so {b}…/z"),
-        ("//home/ada/x.csv and ///usr//lib/x", "…/x.csv and …/x"),
-        (r"b'one\n/home/ada/x.csv'", r"b'one\n…/x.csv'"),
-        ("'/home/Ada Lovelace/my course/x.csv'", "'…/x.csv'"),
-        ('File "/opt/a (b)/c.py", line 3', 'File "…/c.py", line 3'),
-        ("PATH=/usr/local/bin:/home/ada/bin", "PATH=…/bin:…/bin"),
+        *stored("shown_folders"),
         (f"\x1b[0m{REPOSITORY}/autograder/kit.py", "\x1b[0m…/kit.py"),
         (f"see{REPOSITORY}/x", "see…/x"),
-        ("total//count/2 and a//b", "total//count/2 and a//b"),
-        ("(a + b)//2/c", "(a + b)//2/c"),
-        ("http://home.example.org/usr/lib/x", "http://home.example.org/usr/lib/x"),
-        ("https://usr/lib/x", "https://usr/lib/x"),
-        ("either/or, src/lib/x.py, ./usr/lib/x, 1/2/3", "either/or, src/lib/x.py, ./usr/lib/x, 1/2/3"),
     ],
 )
 def test_folders_alone_are_taken_out(text, shown):

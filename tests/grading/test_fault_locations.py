@@ -20,32 +20,12 @@ from autograder.student_check.unit_data import STEPS
 from tests import released_data
 from tests.held_out import held_out
 from tests.hidden_tests import listed
-from tests.typed import alone, grade_answer
+from tests.typed import alone, grade_answer, stored
 
-TOO_EVEN = """\
-def scaled_dot_product_attention(queries, keys, values):
-    scores = queries @ keys.transpose(-2, -1)
-    weights = torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)
-
-    return weights @ values
-"""
+STORED = stored("fault_locations")
+TOO_EVEN = STORED["too_even"]
 # Two lines that no catalogue has together: the first is where the way is left.
-TWICE = """\
-class SelfAttention_v1(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
-        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
-
-    def forward(self, x):
-        queries = x @ self.W_query
-        keys = x @ self.W_key
-        values = x @ self.W_value * 2
-        scores = queries @ keys.T
-        weights = torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)
-        return weights @ values
-"""
+TWICE = STORED["twice"]
 
 
 UNIT = "self_attention"

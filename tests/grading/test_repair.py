@@ -10,6 +10,7 @@ import json
 import shutil
 from functools import cache
 from itertools import count
+from textwrap import indent
 
 import pytest
 import torch
@@ -36,6 +37,7 @@ from autograder.tracing.repair_operators import generic_edits
 from tests import REPOSITORY, TESTS, forked_command
 from tests.held_out import held_out
 from tests.sampling import thinned
+from tests.typed import stored
 
 REPAIRED = sorted((TESTS / "answers" / "repaired").glob("*.py"))
 INPUTS = Arguments((torch.tensor([1.0, 2.0]),))
@@ -51,35 +53,12 @@ def edited(text):
 
 
 # What a student wrote, and what a teacher would change it to.
-EDITS = {
-    "a number": ("return x.softmax(0)", "return x.softmax(-1)"),
-    "a limit": ("return x.masked_fill(m, -1e9)", 'return x.masked_fill(m, -float("inf"))'),
-    "a comparison": ("return x > m", "return x >= m"),
-    "a name": ("return x @ x", "return x @ m"),
-    "an argument less": ("return x.var(dim=-1)", "return x.var()"),
-    "an argument more": ("return x.sum(-1)", "return x.sum(-1, keepdim=True)"),
-    "swapped arguments": ("return torch.div(x, m)", "return torch.div(m, x)"),
-    "a call less": ("return m.sqrt() * x", "return m * x"),
-    "a root": ("return x / m", "return x / m ** 0.5"),
-    "a residual": ("y = torch.relu(x)\n    return y", "y = x + torch.relu(x)\n    return y"),
-    "a place of an operation": (
-        "y = x @ m\n    return y.softmax(-1) / 2",
-        "y = (x @ m) / 2\n    return y.softmax(-1)",
-    ),
-    "all equal places": ("return torch.empty(6, 6)", "return torch.empty(x.shape[0], x.shape[0])"),
-    "the order of statements": ("y = x\n    x = m\n    return y", "x = m\n    y = x\n    return y"),
-    "an equation": ('return torch.einsum("bqd,bkd->bqk", x, m)', "return torch.einsum('...qd,...kd->...qk', x, m)"),
-    "a letter of an equation": (
-        'return torch.einsum("bqk,bqd->bqd", x, m)',
-        "return torch.einsum('bqk,bkd->bqd', x, m)",
-    ),
-    "rounding up": ("return x // m", "return -(-x // m)"),
-}
+EDITS = stored("repair_edits")
 
 
 @pytest.mark.parametrize("name", EDITS)
 def test_a_generic_edit_makes(name):
-    before, after = (f"def f(x, m):\n    {body}\n" for body in EDITS[name])
+    before, after = ("def f(x, m):\n" + indent(body, "    ") + "\n" for body in EDITS[name])
     assert after in edited(before)
 
 

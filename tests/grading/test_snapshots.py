@@ -29,18 +29,8 @@ def judged(grading_process):
     return judged
 
 
-LATER = {
-    "other values": [
-        "nn = 5",
-        "torch = None",
-        "for torch in range(3): pass\nwith open('x', 'w') as nn: pass",
-        "from math import *\nfrom numpy import *\nclass nn: pass",
-        "def scaled_softmax(*args): pass\nclass SelfAttention_v1: pass",
-    ],
-    "nothing left": ["del scaled_softmax, SelfAttention_v1, torch", "%reset -f", "globals().clear()"],
-    "another namespace": ["get_ipython().user_ns = {}"],
-    "built-in names": ["def super(*args): 1 / 0\n__builtins__ = None"],
-}
+STORED = typed.stored("snapshots")
+LATER = STORED["later"]
 
 
 @pytest.mark.parametrize("later", LATER.values(), ids=LATER)
@@ -112,21 +102,7 @@ def namespace():
     return names, lambda source: exec(source, names)
 
 
-REACHES = {
-    "a global": ("def f(): return a", True),
-    "in a nested function": ("def f():\n    def g(): return a\n    return g", True),
-    "through a function": ("def g(): return a\ndef f(): return g()", True),
-    "through a class": ("class G:\n    @property\n    def x(self): return a\ndef f(): return G().x", True),
-    "through a base": ("class G:\n    def x(self): return a\nclass f(G): pass", True),
-    "through an instance": ("class G:\n    def x(self): return a\ng = G()\ndef f(): return g.x()", True),
-    "through a decorator": ("def wrap(g):\n    def h(): return g()\n    return h\n@wrap\ndef f(): return a", True),
-    "through a cache": ("@functools.cache\ndef f(): return a", True),
-    "through a part": ("def g(x): return a\nf = functools.partial(g, 1)", True),
-    "itself through another": ("def f(): return g()\ndef g(): return f() or a", True),
-    "an attribute": ("def f(x): return x.a", False),
-    "a parameter": ("def f(a): return a", False),
-    "nothing": ("f = 3", False),
-}
+REACHES = STORED["reaches"]
 
 
 @pytest.mark.parametrize(("source", "reaches"), REACHES.values(), ids=REACHES)

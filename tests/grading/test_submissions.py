@@ -12,7 +12,7 @@ from autograder.graders.backend import Recording
 from autograder.graders.proxy import StudentProxy
 from autograder.report import NOT_WRITTEN
 from tests import RELEASE, SOURCE, sampling
-from tests.typed import alone, edited, grade_answer, solved
+from tests.typed import alone, edited, grade_answer, solved, stored
 
 UNIT = "self_attention"
 SOLUTION = catalogue.solutions(UNIT)["scaled_softmax"].source()
@@ -52,14 +52,8 @@ def test_a_fault_costs_only_its_own_exercise(grading_process, code, status, subm
     assert report.status == submission
 
 
-STRANGE = {
-    "asks for help": "help(torch.softmax)\n",
-    "writes a module": "open('my_helper.py', 'w').write('x = 1')\nimport my_helper\n",
-    "prints half a character": "print(chr(0xd800))\n",
-    "magics that are none": "%no_such_magic at all\nfiles = !ls\n",
-    "a plot": "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.gcf()\n",
-    "a magic of the cell": "%%time\n",
-}
+STORED = stored("submissions")
+STRANGE = STORED["strange"]
 
 
 @pytest.mark.parametrize("code", STRANGE.values(), ids=STRANGE)
@@ -75,17 +69,7 @@ def test_of_two_definitions_the_last_counts(grading_process):
 
 
 RIGHT_WEIGHTS = "torch.softmax(scores / d_k ** 0.5, dim=-1)"
-WRONG_RESULTS = {
-    "None": ("return None", "is None; a tensor of shape"),
-    "a list": ("return scores.tolist()", "is a list of 6; a tensor"),
-    "a NumPy array": (f"return {RIGHT_WEIGHTS}.detach().numpy()", "is a numpy.ndarray; a tensor"),
-    "a wrong dtype": (f"return {RIGHT_WEIGHTS}.half()", "differs in"),
-    "a wrong shape": (f"return {RIGHT_WEIGHTS}[..., :1]", "has shape (5, 1); (5, 5) is expected"),
-    "NaN": ("return scores / 0 * 0", "has NaN in 25 of 25 places, first at [0, 0]"),
-    "an exception": ("raise ValueError('no idea')", "Raised ValueError: no idea (line 2 of the cell `scaled_softmax`)"),
-    "half a character": ("raise ValueError(chr(0xd800))", "Raised ValueError: ?"),
-    "a module that is missing": ("import einopsy", "ModuleNotFoundError: No module named 'einopsy'"),
-}
+WRONG_RESULTS = STORED["wrong_results"]
 A_CLASS = "class SelfAttention_v1(nn.Module):\n    def __init__(self, a, b):\n        super().__init__()\n"
 WRONG = {
     **{name: ("scaled_softmax", SCALED_SOFTMAX + body, words) for name, (body, words) in WRONG_RESULTS.items()},
@@ -191,25 +175,9 @@ def test_dropout_that_spares_is_caught_in_the_large_classes(grading_process, uni
     assert "Does your code protect some positions, or drop a fixed number?" in failed[0].message
 
 
-PAIRWISE = """
-def pairwise_scores(inputs):
-    scores = torch.empty(len(inputs), len(inputs))
-    for i, query in enumerate(inputs):
-        scores[i] = inputs @ query
-    return scores
-"""
-CALLS_IT = """
-def attention_weights(inputs):
-    return torch.softmax(pairwise_scores(inputs), dim=-1)
-
-def simple_self_attention(inputs):
-    return attention_weights(inputs) @ inputs
-"""
-HAS_ONE_OF_ITS_OWN = """
-def simple_self_attention(inputs):
-    pairwise_scores = inputs @ inputs.T
-    return torch.softmax(pairwise_scores, dim=0) @ inputs
-"""
+PAIRWISE = STORED["pairwise"]
+CALLS_IT = STORED["calls_it"]
+HAS_ONE_OF_ITS_OWN = STORED["has_one_of_its_own"]
 
 
 @pytest.mark.parametrize(("code", "is_used"), [(CALLS_IT, True), (HAS_ONE_OF_ITS_OWN, False)], ids=["used", "local"])

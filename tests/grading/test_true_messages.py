@@ -8,6 +8,7 @@ from autograder.graders.decoding import grading_hint
 from autograder.report import NOT_WRITTEN
 from autograder.sandbox.worker.cell_source import unsupported_magic
 from tests import typed
+from tests.typed import stored
 
 UNIT = "self_attention"
 ANSWER = catalogue.solutions(UNIT)["scaled_softmax"].source()
@@ -91,14 +92,7 @@ def test_an_untouched_stub_beside_an_answer_does_not_count(grading_process, afte
     assert grading_process.grade("beside.ipynb", content, UNIT).exercise("scaled_softmax").status == "passed"
 
 
-BREAKPOINTS = {
-    "breakpoint": "breakpoint()",
-    "pdb": "import pdb; pdb.set_trace()",
-    "Pdb": "import pdb; pdb.Pdb().set_trace()",
-    "IPython": "from IPython.core.debugger import set_trace; set_trace()",
-    "ipdb": "import ipdb; ipdb.set_trace()",
-    "hook": "import sys; sys.breakpointhook()",
-}
+BREAKPOINTS = stored("true_messages")
 
 
 def test_breakpoints_are_ignored_and_the_cells_are_named(grading_process):

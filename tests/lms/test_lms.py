@@ -25,6 +25,7 @@ from autograder.lms.roster_match import platform_of, readings
 from autograder.lms.zip_files import import_zip, pack_feedback
 from tests.commands import refusal, run
 from tests.recorded_class import UNIT, comment, give_points, notebook, opened_gradebook, put_submission, set_due
+from tests.typed import stored
 
 FULL = sum(course.unit(UNIT).points.values())
 CANVAS = f"""Student,ID,SIS User ID,SIS Login ID,Section,Notes,Dot-Product Attention (98765),Current Score
@@ -496,25 +497,7 @@ def test_file_names_of_students_determine_neither_platform_nor_student(chosen, e
     assert all("1099" in {one.number for one in ways} for ways in found if ways)
 
 
-MALLORYS = {
-    # On Moodle below a folder that the platform made, on Canvas behind numbers that it made.
-    "Moodle": [
-        "M allory_503_assignsubmission_file_/oneiljrada_1001_70001_{}",
-        "M_allory_503_assignsubmission_file/Ada ONeil Jr._501_assignsubmission_file_/{}",
-        "_503_assignsubmission_file/Ada ONeil Jr._501_assignsubmission_file/{}",
-        "Mallory_503_assignsubmission_file_502_assignsubmission_file/{}",
-        "Mallory_503_assignsubmission_file_/x/y/Bo Quist_502_assignsubmission_file_/oneiljrada_1001_70001_{}",
-        "Mallory_503_assignsubmission_file_Bo Quist_502_assignsubmission_file_{}",
-        "\u202eyrollaM_503_assignsubmission_file/Bo Quist_502_assignsubmission_file/{}",
-    ],
-    "Canvas": [
-        "mallory_1099_70099_x_501_assignsubmission_file_{}",
-        "mallory_LATE_1099_70099_Ada ONeil Jr._501_assignsubmission_file",
-        "mallory_1099_70099_{}/Ada ONeil Jr._501_assignsubmission_file_/{}",
-        "Ada ONeil Jr._501_assignsubmission_file_/mallory_1099_70099_{}",
-        "mallory_1001_70099_{}",
-    ],
-}
+MALLORYS = stored("lms_names")
 HONEST = {
     "Moodle": [
         ("ada", "Ada ONeil Jr._501_assignsubmission_file_/{}"),

@@ -121,22 +121,27 @@ def test_a_unit_has_a_page_with_its_formulas_and_without_answers(site, unit):
     assert "<code>$" not in page.read_text()  # a formula that cannot be converted
 
 
-@pytest.mark.parametrize("width", [400, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_is_found_by_search_without_a_network(site, width, scheme):
-    problems = []
+@pytest.fixture(scope="module")
+def browser():
     with chromium() as browser:
-        page = browser.new_page(offline=True, color_scheme=scheme, viewport={"width": width, "height": 900})
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("requestfailed", lambda request: problems.append(request.url))
-        page.goto((site / "search.html").as_uri() + "?q=late_days")
-        expect(page.locator("#search-results li").first).to_be_visible()
-        page.locator("#search-results a", has_text="Settings").first.click()
-        expect(page.locator("h1")).to_contain_text("autograder.toml")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        shade = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]")
+        yield browser
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
+def test_a_page_is_found_by_search_without_a_network(site, browser, width, scheme):
+    problems = []
+    page = browser.new_page(offline=True, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("requestfailed", lambda request: problems.append(request.url))
+    page.goto((site / "search.html").as_uri() + "?q=late_days")
+    expect(page.locator("#search-results li").first).to_be_visible()
+    page.locator("#search-results a", has_text="Settings").first.click()
+    expect(page.locator("h1")).to_contain_text("autograder.toml")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    shade = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]")
     assert (int(shade) < 128) == (scheme == "dark")
     assert problems == []
+    page.close()
 
 
 BROKEN = """

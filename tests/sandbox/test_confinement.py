@@ -37,11 +37,12 @@ from autograder.sandbox.fork_server import ForkServer
 from autograder.sandbox.isolation import launch
 from autograder.sandbox.worker import protocol
 from tests import CHECK, REPOSITORY, sampling
-from tests.typed import solved
+from tests.typed import solved, stored
 
 UNTRUSTED = [REPOSITORY / "autograder" / name for name in ("core", "sandbox/confine", "sandbox/worker")]
 
 
+STORED = stored("confinement")
 LIMITS = load().limits
 UNIT = "dot_product_attention"
 CALLED = Call("answer", Arguments()).packed({})
@@ -236,15 +237,7 @@ def answer():
         worker.request(CALLED, cpu_seconds=2)
 
 
-MEGABYTES = """
-import torch
-kept = []
-try:
-    while len(kept) < 200:
-        kept.append(torch.empty(1 << 20, dtype=torch.uint8))
-except RuntimeError:
-    print(len(kept))
-"""
+MEGABYTES = STORED["megabytes"]
 
 
 def test_a_worker_with_little_memory_is_held_to_it(parent):
@@ -274,13 +267,7 @@ def test_no_other_worker_runs_while_one_with_little_memory_does(parent):
     other.end()
 
 
-SLEEPY = """
-import time
-time.sleep(1)
-
-def answer(seconds):
-    time.sleep(seconds)
-"""
+SLEEPY = STORED["sleepy"]
 
 
 def test_the_time_of_a_large_call_is_not_charged_and_that_of_its_cells_is(parent, monkeypatch):
@@ -338,19 +325,7 @@ def test_a_cell_that_never_ran_to_its_end_runs_once(parent):
             code.ask(KindOf("answer"))
 
 
-LOCKS = """
-import fcntl, os, struct
-with open("mine", "w") as file:
-    fcntl.lockf(file, fcntl.LOCK_EX)
-    try:
-        fcntl.fcntl(file, fcntl.F_GETLK, struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 0, 0))
-    except PermissionError:
-        print("refused")
-import sqlite3
-with sqlite3.connect("database") as connection:
-    connection.execute("create table one (x)")
-print("works")
-"""
+LOCKS = STORED["locks"]
 
 
 def test_file_locks_transfer_nothing_between_workers(fork_server):
@@ -506,13 +481,14 @@ def test_the_self_test_refuses_where_a_denial_does_not_come(fork_server):
         assert name in str(refusal.value)
 
 
-@pytest.mark.parametrize("place", [sys.base_prefix, Path(torch.__file__).parent, "/usr/share"])
-def test_what_lies_where_submissions_may_read_is_refused(place):
+def test_what_lies_where_submissions_may_read_is_refused():
     isolation.keep_private(REPOSITORY / "solutions")
+    private = [Path(place, "course") for place in (sys.base_prefix, Path(torch.__file__).parent, "/usr/share")]
+    for folder in private:
+        with pytest.raises(isolation.NotIsolated, match="which submissions may read"):
+            isolation.keep_private(folder)
     with (
-        GradingProcess(
-            "cpu", Settings(Isolation("B"), LIMITS, check=CHECK), private=[Path(place, "course")]
-        ) as grading_process,
+        GradingProcess("cpu", Settings(Isolation("B"), LIMITS, check=CHECK), private=private[:1]) as grading_process,
         pytest.raises(GradingRefused, match="which submissions may read"),
     ):
         assert grading_process.ready
@@ -624,31 +600,7 @@ def test_waiting_for_a_processor_ends_no_worker(own_parent):
             other.wait()
 
 
-FILLS = {
-    "files without a name": """
-held = []
-for number in range(20):
-    held.append(open(f"gone-{number}", "wb"))
-    os.unlink(f"gone-{number}")
-    held[-1].write(bytes(31 << 20))
-""",
-    "files": "for number in range(20): open(str(number), 'wb').write(bytes(31 << 20))",
-    "many files": "for number in range(5000): open(str(number), 'w').close()",
-    "files that change their names": """
-import threading
-def rename():
-    for number in range(1 << 40):
-        for name in range(20):
-            try: os.rename(f"{name}-{number}", f"{name}-{number + 1}")
-            except OSError: pass
-threading.Thread(target=rename, daemon=True).start()
-for number in range(20): open(f"{number}-0", "wb").write(bytes(31 << 20))
-""",
-    "folders that cannot be counted": """
-os.makedirs("a/b")
-for number in range(20): open(f"a/b/{number}", "wb").write(bytes(31 << 20))
-""",
-}
+FILLS = STORED["fills"]
 
 
 @pytest.mark.parametrize(("fills", "level"), sampling.at_a_level(FILLS))
@@ -711,35 +663,7 @@ print(libc.syscall(436, 1000, 1001, 0), libc.syscall(436, 1000, 1001, 4))
     worker.end()
 
 
-PASSED = {
-    "More than 64 threads ran at once; a notebook may have 64.": """
-import threading, time
-threading.stack_size(1 << 18)
-for _ in range(80): threading.Thread(target=time.sleep, args=(100,)).start()
-time.sleep(5)
-""",
-    "One of the notebook's files had more than 32 MB.": """
-import signal
-signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-open("large", "wb").write(bytes(40 << 20))
-""",
-    "The notebook used more than the 512 MB of memory that it may use.": """
-import ctypes, os
-held = []
-try:
-    while True: held.append(bytearray(1 << 20))
-except MemoryError:
-    os.abort()
-""",
-    "The answer of the student's process could not be read.": """
-import os, time
-for number in range(3, 20):
-    try: os.write(number, b"x" * 100)
-    except OSError: pass
-time.sleep(5)
-""",
-    "": "import os; os._exit(1)",
-}
+PASSED = STORED["passed"]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from autograder import course
 from autograder.sandbox.worker.cell_source import DeferredCells
-from tests.typed import solved
+from tests.typed import solved, stored
 
 UNIT = "self_attention"
 PICTURE = "fig, ax = subplots(2)\nfor i in range(2):\n    ax[i].bar(range(3), values)"
@@ -34,16 +34,7 @@ UNUSED = {
     "a parameter of that name": "def f(fig, i):\n    ax = fig + i\n    return ax",
     "nothing at all": "",
 }
-USED = {
-    "its variable": "print(fig)",
-    "in a function": "def f(x):\n    return x * i",
-    "in a nested function": "def f(x):\n    def g():\n        return ax\n    return g",
-    "as a default": "def f(x=fig):\n    return x",
-    "in a class": "class A:\n    def f(self):\n        return [fig for _ in range(3)]",
-    "after await": "await sleep(0)\nfig",
-    "what cannot be told": "exec('fig')",
-    "no Python": "!ls (",
-}
+USED = stored("deferred_cells")
 
 
 @pytest.mark.parametrize("source", UNUSED.values(), ids=UNUSED)

@@ -7,16 +7,7 @@ import pytest
 from autograder.sandbox.worker.cell_source import needs_python_3_12
 from tests import typed
 
-NEWER = [
-    'f"testing {info["unit"]}"',
-    "x = 1\nprint(f'{x!r:>{w['a']}}')",
-    'f"{chr(10).join(f"{x}" for x in y)}"',
-    "f\"{'\\n'.join(x)}\"",
-    'f"{x # a comment\n}"',
-    'f"""{d["a"]}\n{"x" + "\\n"}"""',
-    'f"{d["a"]=}" "more"',
-    'f"{d["a"] == 3} {d["b"] != 3} {d["c"] <= 3} {{}}"',
-]
+NEWER = typed.stored("newer_syntax")
 NO_PYTHON = [
     *("def f(:\n pass", 'f"{x +}"', 'f"{d["a"} + 1', "x = (", 'print "hi"', 'f"{}"', "for i in range(3) print(i)"),
     *('f"{a["b"]}" +', "type = 3\nx = ", "if x = 3: pass", 'f"abc', "def f[T(x): pass", '"{x["a"]}"', 'f"{"', 'f"}"'),

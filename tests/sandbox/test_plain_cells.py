@@ -5,28 +5,9 @@ import pytest
 from autograder import course
 from autograder.sandbox.worker import cells
 from autograder.sandbox.worker.cells import NotebookShell
+from tests.typed import stored
 
-ODD = [
-    "",
-    "x",
-    "\n\n\nx = 1\ny = 2",
-    "%matplotlib inline\nx = 1",
-    "%%time\nx = 1",
-    "x = 1\n!ls",
-    "files = !ls\nx = 2",
-    "x = 1\nx?",
-    ">>> x = 1\n>>> y = 2",
-    "In [1]: x\nIn [2]: y",
-    "    x = 1\n    y = 2",
-    "text = '''\n%time x\n!ls\n'''\ny = 1\n",
-    "x = 7\ny = (x\n% 3)\n",
-    "x = 1;\n\n\ny = 2   # a comment",
-    "await f()\nx = 1",
-    "pattern = '\\d'\nx = 1",
-    "def f(:\n    pass",
-    "x = 1\r\ny = 2\r\n",
-    "/f x\n,g y",
-]
+ODD = stored("plain_cells")
 
 
 @pytest.fixture(scope="module")

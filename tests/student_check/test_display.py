@@ -2,8 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
 import textwrap
 
 import pytest
@@ -14,7 +12,7 @@ from autograder.graders.collection import collect
 from autograder.grading import public_examples
 from autograder.student_check.account import Account, Line, account, account_page, as_text
 from autograder.student_check.run_examples import ExampleResult, Outcome, run_examples
-from tests import RELEASE
+from tests import RELEASE, forked_python
 from tests.student_check.test_student_check import Notebook
 
 UNIT = "dot_product_attention"
@@ -95,7 +93,7 @@ with capture_output() as seen:
         print(sorted(output.data), output.data["text/plain"].splitlines()[0])
 print(seen.stdout)
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    done = forked_python.run(code, folder)
     assert done.returncode == 0, done.stderr
     assert "['text/html', 'text/plain'] softmax is not right yet: " in done.stdout
 

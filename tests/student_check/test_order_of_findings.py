@@ -9,32 +9,11 @@ from autograder.student_check.run_examples import run_examples
 from autograder.student_check.unit_data import units_in
 from tests import RELEASE
 from tests.student_check.test_student_check import Notebook, cell
+from tests.typed import stored
 
-TILED = """\
-def tiled_attention(queries, keys, values, block_size, causal=False):
-    T, hd = queries.shape[-2:]
-    outputs = []
-    for i in range(0, T, block_size):
-        q, state = queries[..., i : i + block_size, :] / hd**0.5, None
-        for j in range(0, T, block_size):
-            scores = q @ keys[..., j : j + block_size, :].mT
-            if causal:
-                hidden = torch.arange(T)[i : i + block_size, None] < torch.arange(T)[j : j + block_size]
-                scores = scores.masked_fill(hidden, -torch.inf)
-            m = scores.amax(dim=-1, keepdim=True)
-            w = torch.exp(scores - m)
-            new = m, w.sum(dim=-1, keepdim=True), w @ values[..., j : j + block_size, :]
-            state = new if state is None else merge_states(state, new)
-        outputs.append(state[2] / state[1])
-    return torch.cat(outputs, dim=-2)
-"""
-REVERSED = """\
-def padding_mask(lengths, max_len):
-    mask = torch.zeros(len(lengths), max_len)
-    for n, length in enumerate(lengths.tolist()):
-        mask[n, :length] = 1
-    return mask.bool()
-"""
+STORED = stored("order_of_findings")
+TILED = STORED["tiled"]
+REVERSED = STORED["reversed"]
 ON_THE_CPU = """\
 def padding_mask(lengths, max_len):
     return torch.arange(max_len) >= lengths[:, None]
@@ -90,15 +69,7 @@ def test_a_wrong_number_is_not_quoted_and_its_type_is_not_blamed():
     assert "The result is 456; 528 is expected." in account
 
 
-ALL_ACCEPTED = """\
-def accept_draft(draft_probs, target_probs, tokens, uniforms):
-    rows = torch.arange(len(tokens))
-    accepted = int((uniforms < target_probs[rows, tokens] / draft_probs[rows, tokens]).sum())
-    if accepted == len(tokens):
-        return accepted, target_probs[-1]
-    rest = (target_probs[accepted] - draft_probs[accepted]).clamp(min=0)
-    return accepted, rest / rest.sum()
-"""
+ALL_ACCEPTED = STORED["all_accepted"]
 
 
 def test_a_table_says_which_of_two_results_it_shows():

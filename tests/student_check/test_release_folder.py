@@ -24,7 +24,7 @@ from autograder.student_check.unit_data import (
     read_unit,
     zip_file,
 )
-from tests import CHECK, RELEASE, REPOSITORY
+from tests import CHECK, RELEASE, REPOSITORY, forked_python
 
 UNIT, EXERCISE = "dot_product_attention", "softmax"
 OTHER, OF_OTHER = "self_attention", "scaled_softmax"
@@ -40,9 +40,8 @@ def folder(tmp_path):
 
 
 def run(folder, code):
-    """Run code in a fresh Python that has the folder on its path, and neither this repository nor the environment."""
-    code = f"import sys\nsys.path.insert(0, {str(folder)!r})\n{textwrap.dedent(code)}"
-    return subprocess.run([sys.executable, "-I", "-c", code], cwd=folder, capture_output=True, text=True)
+    """Run code in a Python that has the folder on its path, and neither this repository nor the environment."""
+    return forked_python.run(textwrap.dedent(code), folder)
 
 
 def printed(folder, code):
@@ -100,6 +99,8 @@ def test_the_check_judges_a_right_and_a_wrong_answer_without_the_kit(folder):
 
 def test_the_check_needs_only_torch_and_the_standard_library(folder):
     code = f"""
+        import sys
+        sys.path.insert(0, {str(folder)!r})
         class Rest:
             def find_spec(self, name, path=None, target=None):
                 if name in ("numpy", "IPython", "matplotlib", "autograder", "nbformat", "msgspec"):
@@ -111,7 +112,8 @@ def test_the_check_needs_only_torch_and_the_standard_library(folder):
         print(hint("softmax"))
         check("softmax", repair=True)  # imports the search, too
     """
-    done = run(folder, code)
+    command = [sys.executable, "-I", "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Hint for `softmax`, 1 of 3")
 

@@ -24,6 +24,7 @@ from autograder.student_check.unit_data import SHOW_REPAIR, data_file, data_of, 
 from tests import RELEASE
 from tests.grading.test_repair import REPAIRED
 from tests.student_check.test_student_check import HEADER
+from tests.typed import stored
 
 UNIT, EXERCISE = "self_attention", "scaled_softmax"
 ANSWERS = {file.stem.rpartition("__")[2]: file for file in REPAIRED}
@@ -108,17 +109,7 @@ def test_what_is_known_already_stays():
     assert f"One change in line 2 {FOUND}" in printed
 
 
-NOT_TRIED = {
-    "a number from above": ("return torch.softmax(scores / power(d_k), dim=-1)", "`scaled_softmax` uses `power`"),
-    "another module": ("import numpy\n    return scores", "`scaled_softmax` uses `import numpy`"),
-    "a file": ("open('notes.txt')\n    return scores", "`scaled_softmax` uses `open`"),
-    "a saved tensor": ("torch.save(scores, 'x.pt')\n    return scores", "`scaled_softmax` uses `save`"),
-    "a name of its own": ("return sum(scores)", "`scaled_softmax` uses `sum`"),
-    "a function that another cell defines again": (
-        "return again(scores)\n\n\ndef again(scores):\n    return scores",
-        "`scaled_softmax` uses `again`",
-    ),
-}
+NOT_TRIED = stored("not_repaired")
 
 
 @pytest.mark.parametrize("what", NOT_TRIED)

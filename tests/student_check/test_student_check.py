@@ -31,10 +31,11 @@ from solutions.latent_cache import LatentCache
 from solutions.six_words import SIX_WORDS
 from tests import RELEASE, REPOSITORY, golden_record, released_data, sampling
 from tests.hidden_tests import listed as listed_graders
-from tests.typed import alone, solution_sources
+from tests.typed import alone, solution_sources, stored
 from tests.unseen import unseen
 
 PAGE = REPOSITORY / "docs" / "matrix.md"
+STORED = stored("student_check")
 HEADER = (
     "import math\nfrom collections.abc import Callable, Iterable\n"
     "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -221,91 +222,15 @@ def test_answers_from_outside_of_the_catalogue_get_no_wrong_name(unit):
         assert not found or found & set(one.names), printed
 
 
-JUST_LIKE_THIS, BOTH = "A common mistake looks just like this:", "Two common mistakes at once look just like this:"
-PART = "A common mistake looks just like this in 2 of the 4 failed examples:"
-OUTSIDE = {
-    "only the device is wrong": (
-        ("causal_attention", "causal_softmax", {"causal_mask_left_on_the_cpu"}, JUST_LIKE_THIS),
-        """def causal_softmax(scores, d_k):
-    bias = torch.full(scores.shape[-2:], -math.inf).triu(1)
-    return torch.softmax(scores / math.sqrt(d_k) + bias, dim=-1)""",
-    ),
-    "an input is not refused": (
-        ("self_attention", "encode", {"unknown_words_skipped"}, JUST_LIKE_THIS),
-        """def encode(sentence, vocab):
-    return torch.LongTensor([vocab[word] for word in sentence.replace(',', '').split() if word in vocab])""",
-    ),
-    "chance in another way": (
-        ("causal_attention", "attention_dropout", {"kept_weights_divided_by_p_above_zero"}, JUST_LIKE_THIS),
-        """def attention_dropout(weights, p, training=True):
-    if not training or not p:
-        return weights
-    return torch.bernoulli(torch.full_like(weights, 1 - p)).mul(weights).div(p)""",
-    ),
-    "other matrices with the same weights": (
-        (
-            "tiny_language_model",
-            "heads_by_hand",
-            {"scores_too_small", "scores_too_small_but_for_words"},
-            JUST_LIKE_THIS,
-        ),
-        """def heads_by_hand(head, num_words, num_places):
-    eye = torch.eye(num_words + num_places)
-    words, places = eye[:, :num_words], eye[:, num_words:]
-    pairs = {"itself": (places, places), "first": (places @ torch.ones(num_places, 1), places[:, [0]]),
-             "previous": (places.roll(-1, dims=1), places), "average": (0 * places, places),
-             "same word": (words, words)}
-    return *pairs[head], words""",
-    ),
-    "a list for a tuple": (
-        ("efficient_attention", "attention_backward", {"row_means_of_dP"}, JUST_LIKE_THIS),
-        """def attention_backward(queries, keys, values, grad_output):
-    scale = queries.shape[-1] ** -0.5
-    P = (queries @ keys.mT * scale).softmax(dim=-1)
-    dP = grad_output @ values.mT
-    dS = P * (dP - dP.mean(dim=-1, keepdim=True))
-    return [dS @ keys * scale, dS.mT @ queries * scale, P.mT @ grad_output]""",
-    ),
-    "no gradients of wrong values": (
-        ("multi_head_attention", "merge_heads", {"merged_by_average"}, JUST_LIKE_THIS),
-        "def merge_heads(x):\n    return x.detach().sum(1) / x.shape[1]",
-    ),
-    "only the last digits are wrong": (
-        ("modern_attention", "half_precision_attention", {"float64_lowered"}, JUST_LIKE_THIS),
-        """def half_precision_attention(queries, keys, values):
-    q, k, v = queries.float(), keys.float(), values.float()
-    return (torch.softmax(q @ k.mT / math.sqrt(q.size(-1)), dim=-1) @ v).to(queries.dtype)""",
-    ),
-    "the digits of another mistake": (
-        ("dot_product_attention", "softmax", set(), None),
-        """def softmax(scores, dim=-1):
-    powers = (scores - scores.amax(dim=dim, keepdim=True)).clamp(min=-10).exp()
-    return powers / powers.sum(dim=dim, keepdim=True)""",
-    ),
-    "two mistakes in different examples": (
-        ("self_attention", "copy_weights", {"value_matrix_forgotten", "storage_shared"}, BOTH),
-        """def copy_weights(v1, v2):
-    for name in ("W_query", "W_key"):
-        layer = getattr(v2, name)
-        layer.weight.data = getattr(v1, name).data.T
-        if layer.bias is not None:
-            layer.bias.data.zero_()""",
-    ),
-    "one more mistake that is not known": (
-        ("dot_product_attention", "context_vector", {"weights_made_to_sum_to_1"}, PART),
-        """def context_vector(weights, inputs):
-    import numpy as np
-    return torch.tensor(np.average(inputs.tolist(), axis=0, weights=weights.tolist()))""",
-    ),
-}
+OUTSIDE = stored("outside")
 
 
-@pytest.mark.parametrize(("about", "code"), OUTSIDE.values(), ids=OUTSIDE)
-def test_a_mistake_is_named_by_the_examples_that_it_fails(about, code):
-    unit, exercise, names, title = about
-    printed, _ = Notebook(unit, **{exercise: code}).check(exercise)
-    assert named(unit, exercise, printed) == names
-    assert [line for line in printed.splitlines() if "common mistake" in line] == ([title] if title else [])
+@pytest.mark.parametrize("answer", OUTSIDE.values(), ids=OUTSIDE)
+def test_a_mistake_is_named_by_the_examples_that_it_fails(answer):
+    exercise = answer["exercise"]
+    printed, _ = Notebook(answer["unit"], **{exercise: answer["code"]}).check(exercise)
+    assert named(answer["unit"], exercise, printed) == set(answer["names"])
+    assert [line for line in printed.splitlines() if "common mistake" in line] == answer["titles"]
 
 
 def known_mistake(sentence, *shown, **of_examples):
@@ -430,12 +355,7 @@ def test_the_notebook_goes_on_as_if_there_had_been_no_check():
     assert notebook.run("torch.rand(3)")[1].equal(drawn)
 
 
-ODD = {
-    "an exit": ("raise SystemExit(3)", "It raised SystemExit: 3\n"),
-    "a long error": ("raise ValueError('why\\n' * 500)", "It raised ValueError: why\n"),
-    "complex numbers": ("return torch.softmax(scores / d_k**0.5, -1).to(torch.complex64)", "The result is complex;"),
-    "a long print": ("print('noise ' * 5000)\n    return scores", "Your code printed:"),
-}
+ODD = STORED["odd"]
 
 
 @pytest.mark.parametrize(("body", "words"), ODD.values(), ids=ODD)
@@ -572,14 +492,7 @@ def test_forbidden_calls_are_detected_by_any_route():
         assert "The code calls a library's softmax" in printed
 
 
-BACKWARD = """\
-def attention_backward(queries, keys, values, grad_output):
-    root = queries.shape[-1] ** 0.5
-    weights = torch.softmax(queries @ keys.mT / root, dim=-1)
-    d_weights = grad_output @ values.mT
-    d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True)) / root
-    return d_scores @ keys, d_scores.mT @ queries, weights.mT @ grad_output
-"""
+BACKWARD = STORED["backward"]
 
 
 def test_one_wrong_result_of_three_fails_its_own_example_only():
@@ -589,14 +502,7 @@ def test_one_wrong_result_of_three_fails_its_own_example_only():
     assert score == 3
 
 
-TOO_EVEN = """\
-def scaled_dot_product_attention(queries, keys, values):
-    print("noise")
-    scores = queries @ keys.transpose(-2, -1)
-    weights = torch.softmax(scores / keys.shape[-1] ** 2, dim=-1)
-
-    return weights @ values
-"""
+TOO_EVEN = STORED["too_even"]
 
 
 def test_the_check_reports_the_same_faulty_line_as_the_feedback(grading_process):
@@ -666,14 +572,7 @@ def made_of(scores):
         assert ("Tried on" in printed) == is_told
 
 
-TRACES = """\
-calls = []
-def scaled_dot_product_attention(queries, keys, values):
-    calls.append(torch.is_grad_enabled())
-    torch.rand(3)
-    weights = torch.softmax(queries @ keys.transpose(-2, -1), dim=-1)
-    return weights @ values
-"""
+TRACES = STORED["traces"]
 
 
 def test_fault_location_leaves_no_trace():

@@ -21,7 +21,7 @@ from autograder.build.release_files import single_file
 from autograder.course.cells import filled_in
 from autograder.student_check.unit_data import LESSON
 from tests import RELEASE, forked_kernel, released_data, sampling
-from tests.typed import solution_sources
+from tests.typed import solution_sources, stored
 
 # A student has torch, numpy, matplotlib and Jupyter; what else is installed here is hidden from the kernel.
 OURS_ALONE = """
@@ -80,16 +80,7 @@ WRONG = {
     "scaled_softmax": "def scaled_softmax(scores, d_k):\n    return torch.softmax(scores / d_k, dim=-1)",
     "SelfAttention_v1": "class SelfAttention_v1(nn.Module):\n    def forward(self, x): return x",
 }
-RAISES = {
-    "scaled_softmax": """\
-def scaled_softmax(scores, d_k):
-    print('I see', d_k)
-    return _rest(scores)
-
-
-def _rest(scores):
-    return scores @ scores.absent"""
-}
+RAISES = stored("student_notebook")
 OF_HEADS = "multi_head_attention"
 NOISY = 'print("noise"); keys = self.W_key(x).view(b, self.num_heads, num_tokens, self.head_dim)'
 
