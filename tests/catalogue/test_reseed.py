@@ -88,7 +88,7 @@ def test_an_answer_learnt_by_heart_fails_with_a_secret_until_the_file_is_removed
     (course / SECRET_FILE).unlink()
     assert marked(course) == published
     autograder(course, "reseed")
-    assert (course / FILE).read_text() != secret
+    assert (course / SECRET_FILE).read_text() != secret
 
 
 FORMGRADER = f"""
