@@ -49,8 +49,8 @@ from .source_notebook import COLUMNS, BuildError, called_in, locked, points_of
 
 README, REQUIREMENTS, ASSISTANTS = "README.md", "requirements.txt", "AGENTS.md"
 _ENGINE = "attention-autograder"
-_ALWAYS = frozenset({"jupyterlab", "torch", "matplotlib"})
-"""Packages for every notebook: the student check imports the last two."""
+_ALWAYS = frozenset({"jupyterlab", "torch"})
+"""Packages for every notebook: the student check imports torch."""
 _PACKAGE = Path(__file__).parents[1]
 _FACADE = _PACKAGE / "student_check" / "facade.py"
 _LOADER, _CHECK = _PACKAGE / "student_check" / "loader.py", _PACKAGE / "student_check" / "check.py"
