@@ -2,7 +2,7 @@
 
 With a proxy, hidden tests call code like ordinary Python: `student.attention_scores(queries, keys)` calls the student's
 function. `student.SelfAttention_v1(3, 2)` builds an instance of the student's class, and the instance can be called,
-too. `reference` is such a proxy of the solutions.
+too. `reference` is a proxy of the solutions.
 """
 
 import copy
