@@ -22,8 +22,8 @@ import torch
 
 from autograder import catalogue, course
 from autograder.catalogue.candidate import strip_annotations
-from autograder.catalogue.diagnosis import LazyTranscript, Trace
 from autograder.catalogue.mutation_report import table
+from autograder.catalogue.transcript import LazyTranscript, Trace
 from autograder.core.bench import OverLimit, cpu_limit
 from autograder.graders.collection import collect
 from autograder.grading.examiner import Examiner, Finding, candidate_bench

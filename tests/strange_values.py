@@ -19,7 +19,7 @@ import torch
 from torch._subclasses import FakeTensorMode
 
 from autograder import course
-from autograder.catalogue.diagnosis import LazyTranscript, signature
+from autograder.catalogue.transcript import LazyTranscript, signature
 from autograder.core import packing
 from autograder.core.bench import Bench, Operation
 from autograder.core.operations import Call, NamedParameters

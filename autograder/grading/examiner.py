@@ -9,7 +9,8 @@ import torch
 
 from .. import catalogue
 from ..catalogue.bug_hunts import hunt_of
-from ..catalogue.diagnosis import Behaviour, Misconception, Trace, Transcript, diagnose
+from ..catalogue.diagnosis import diagnose
+from ..catalogue.transcript import Behaviour, Misconception, Trace, Transcript
 from ..core import library_calls
 from ..core.bench import Bench, Operation, TryEdits, fingerprint
 from ..core.constructed_answers import PackedFunction

@@ -12,7 +12,7 @@ import torch
 from msgspec.structs import replace
 
 from .. import UserError, catalogue, course
-from ..catalogue.diagnosis import short_signature
+from ..catalogue.transcript import short_signature
 from ..course import content, notebook
 from ..course.cells import code_cells, unit_of, written_answers
 from ..graders.proxy import DRAWN_FROM, DRAWN_FROM_SECRET

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from autograder.catalogue import Candidate
-from autograder.catalogue.diagnosis import Behaviour, Misconception, Trace, diagnose_by_tests
+from autograder.catalogue.diagnosis import diagnose_by_tests
+from autograder.catalogue.transcript import Behaviour, Misconception, Trace
 from autograder.core.arguments import Arguments
 from autograder.core.operations import Call
 from autograder.graders.backend import Event

@@ -14,7 +14,7 @@ import torch
 from hypothesis import strategies as st
 
 from autograder import course
-from autograder.catalogue.diagnosis import LazyTranscript, Transcript, signature
+from autograder.catalogue.transcript import LazyTranscript, Transcript, signature
 from autograder.core.packing import Tensors
 from autograder.graders.collection import HiddenTests, collect
 from autograder.graders.sandboxed import SandboxedNotebook

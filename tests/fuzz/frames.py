@@ -10,7 +10,7 @@ import msgspec
 import torch
 from hypothesis import strategies as st
 
-from autograder.catalogue.diagnosis import LazyTranscript, Trace
+from autograder.catalogue.transcript import LazyTranscript, Trace
 from autograder.core import comparison as compare
 from autograder.core.arguments import Arguments
 from autograder.core.observation import StudentFault

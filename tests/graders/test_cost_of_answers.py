@@ -180,7 +180,7 @@ def test_no_grader_fails_at_a_strange_value(units):
 
 DIAGNOSING_FAILS = """
 from autograder import catalogue, course
-from autograder.catalogue.diagnosis import LazyTranscript
+from autograder.catalogue.transcript import LazyTranscript
 from autograder.pool.requests import LearnMisconceptions
 from autograder.grading.examiner import Examiner
 from autograder.grading.service import _answer
