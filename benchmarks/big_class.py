@@ -12,9 +12,8 @@ from itertools import count
 from pathlib import Path
 
 from autograder import catalogue
-from autograder.catalogue import Candidate
+from autograder.catalogue import Candidate, can_be_combined, combined
 from autograder.course.cells import filled_in
-from tests.double_mistakes import combined
 
 _NAMES = ("Ada", "Bo", "Cleo", "Dua", "Eino", "Fay", "Gus", "Hana", "Ivo", "Jun", "Kai", "Lea", "Mio", "Nia", "Otis")
 _SHARES = {"solution": 60, "style": 12, "mistake": 20, "two": 5, "own": 3}
@@ -64,11 +63,21 @@ class _Answers:
         elif kind == "mistake" and self._wrong:
             code = draw.choice(self._wrong).source()
         elif kind == "two" and len(self._wrong) > 1:
-            both = combined(*draw.sample(self._wrong, 2))
-            code = both.source() if both else code
+            code = _both(*draw.sample(self._wrong, 2)) or code
         elif kind == "own":
             code = _with_a_number(code, 1 + draw.random())
         return f"{code}\n# {number}"
+
+
+def _both(one: Candidate, other: Candidate) -> str | None:
+    if not can_be_combined(one, other):
+        return None
+    both = combined(one, other)
+    try:
+        _ = both.answer
+    except Exception:  # two edits that together are no code
+        return None
+    return both.source()
 
 
 def _with_a_number(code: str, number: float) -> str:

@@ -7,10 +7,8 @@ busy machine the ratios tell more than the seconds.
 """
 
 import argparse
-import itertools
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
@@ -19,39 +17,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from autograder import catalogue
-from autograder.catalogue import Candidate
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
 from autograder.course import settings
 from autograder.course.cells import filled_in
 from autograder.reports.pages import read_report
 from tests import REPOSITORY
-from tests.double_mistakes import combined
 
 from . import performance, stock_course
 from .cpu_time import of_tree
+from .unexplained import class_of
 
 _POOL = 4
 """Size of the class from which the unexplained answers are chosen, in multiples of their number."""
-
-
-def class_of(size: int, unit: str) -> list[bytes]:
-    """Return notebooks: a quarter are right, the others make three known mistakes in one exercise."""
-    draw = random.Random(1)
-    right = {name: solution.source() for name, solution in catalogue.solutions(unit).items()}
-    known = [one for one in catalogue.misconceptions(unit).values() if one.caught_by != catalogue.FORBIDDEN]
-    of_exercise = {name: [one for one in known if one.exercise == name] for name in right}
-    in_turn = itertools.islice(itertools.cycle(right), 5 * size)
-    wrong = [one for one in (_three(of_exercise[name], draw) for name in in_turn) if one]
-    made = [right if number % 4 == 0 else {**right, one.exercise: one.source()} for number, one in enumerate(wrong)]
-    return [filled_in(unit, answers) for answers in made[:size]]
-
-
-def _three(known: list[Candidate], draw: random.Random) -> Candidate | None:
-    """Three mistakes at once, if some that are drawn fit together."""
-    drawn = (draw.sample(known, 3) for _ in range(20 if len(known) >= 3 else 0))
-    return next(filter(None, (combined(*three) for three in drawn)), None)
 
 
 def graded(root: Path, unit: str, markers: int, *, repair: bool) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Diagnoses of answers with two known mistakes: `python -m tests.double_mistakes PAIRS [SEED]` prints a JSON object.
 
-The pairs are edits of the same code, drawn from every exercise in turn, as long as it has any. If PAIRS is less than
-the number of exercises, they come from PAIRS exercises all over the course.
+The pairs are drawn from every exercise in turn, as long as it has any. If PAIRS is less than the number of exercises,
+they come from PAIRS exercises all over the course. A further half as many are pairs of edits of different codes.
+There an edit is often not possible, or makes another mistake, and nothing is diagnosed.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from collections.abc import Iterable, Iterator
 import torch
 
 from autograder import catalogue, course
-from autograder.catalogue import Candidate, Code
+from autograder.catalogue import Candidate, can_be_combined, combined, moved
 from autograder.graders.collection import collect
 from autograder.grading.examiner import Examiner, Finding, candidate_bench
 from autograder.report import Diagnosis
@@ -25,33 +26,27 @@ from autograder.report import Diagnosis
 Pair = tuple[Candidate, Candidate]
 
 
-def combined(*mistakes: Candidate) -> Candidate | None:
-    """Return an answer that makes all of these mistakes; None if they cannot be made in the same code."""
-    first = mistakes[0]
-    if len({one.code.base for one in mistakes}) > 1:
-        return None
-    edits = tuple(edit for one in mistakes for edit in one.code.edits)
-    code = Code(first.code.unit, first.exercise, first.code.base, edits)
-    try:
-        _ = code.answer
-    except Exception:  # the edits overlap, or are no code together
-        return None
-    name, sentence = " and ".join(one.name for one in mistakes), " ".join(one.sentence for one in mistakes)
-    return Candidate(first.exercise, name, sentence, code, first.kind, first.caught_by)
+def drawn(number: int, seed: int, *, of_one_code: bool) -> Iterator[tuple[str, Pair]]:
+    """Yield at most `number` pairs that run together, each with its unit: one of each exercise, then another of each.
 
-
-def drawn(number: int, seed: int) -> Iterator[tuple[str, Pair]]:
-    """Yield at most `number` pairs, each with its unit: one of each exercise, then another of each."""
+    of_one_code: whether the two are edits of the same code.
+    """
     draw = random.Random(seed)
     known = [of_exercise for unit in course.unit_names() for of_exercise in _known(unit)]
+    if not of_one_code:
+        known = [of_exercise for of_exercise in known if len({one.code.base for one in of_exercise}) > 1]
     if number < len(known):
         known = [known[place * len(known) // number] for place in range(number)]
     of_each: list[list[tuple[str, Pair]]] = []
     for of_exercise in known:
-        pairs = [(pair[0].code.unit, pair) for pair in itertools.combinations(of_exercise, 2)]
+        pairs = [
+            (pair[0].code.unit, pair)
+            for pair in itertools.combinations(of_exercise, 2)
+            if can_be_combined(*pair) and of_one_code == (not moved(*pair))
+        ]
         of_each.append(draw.sample(pairs, len(pairs)))
     in_turn = (one for row in itertools.zip_longest(*of_each) for one in row)
-    yield from itertools.islice((one for one in in_turn if one is not None and combined(*one[1])), number)
+    yield from itertools.islice((one for one in in_turn if one is not None and _is_code(one[1])), number)
 
 
 def _known(unit: str) -> list[list[Candidate]]:
@@ -79,9 +74,7 @@ def outcomes(examiner: Examiner, pairs: Iterable[tuple[str, Pair]]) -> tuple[Cou
     """Return the number of pairs for each word of `told`, the wrong diagnoses, and the CPU seconds of diagnosing."""
     counts, wrong, seconds = Counter[str](), list[str](), 0.0
     for unit, pair in pairs:
-        both = combined(*pair)
-        assert both is not None
-        finding = _finding(examiner, unit, both)
+        finding = _finding(examiner, unit, combined(*pair))
         if all(verdict.outcome == "passed" for verdict in finding.verdicts):
             counts["right"] += 1
             continue
@@ -105,9 +98,23 @@ def _shows(examiner: Examiner, unit: str, name: str, finding: Finding) -> bool:
     return [one.outcome for one in other.verdicts] == [one.outcome for one in finding.verdicts]
 
 
+def _is_code(pair: Pair) -> bool:
+    try:
+        _ = combined(*pair).answer
+    except Exception:
+        return False
+    return True
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    number, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    number, seed, told_of = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1, dict[str, object]()
     with contextlib.redirect_stdout(io.StringIO()):
-        found, mistaken, took = outcomes(Examiner(collect()), drawn(number, seed))
-    print(json.dumps({"told": found, "wrong": mistaken, "seconds": round(took, 1)}))
+        examiner = Examiner(collect())
+        for name, pairs in {
+            "of one code": drawn(number, seed, of_one_code=True),
+            "of two": drawn(number // 2, seed, of_one_code=False),
+        }.items():
+            found, mistaken, took = outcomes(examiner, pairs)
+            told_of[name] = {"told": found, "wrong": mistaken, "seconds": round(took, 1)}
+    print(json.dumps(told_of))

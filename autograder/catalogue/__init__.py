@@ -11,6 +11,9 @@ from .candidate import Code as Code
 from .candidate import Edit as Edit
 from .candidate import EditError as EditError
 from .candidate import Kind as Kind
+from .candidate import can_be_combined as can_be_combined
+from .candidate import combined as combined
+from .candidate import moved as moved
 from .known_answers import FORBIDDEN as FORBIDDEN
 from .known_answers import misconceptions as misconceptions
 from .known_answers import right_answer as right_answer

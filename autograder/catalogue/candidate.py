@@ -13,6 +13,7 @@ import re
 import sys
 import tokenize
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import accumulate, pairwise
@@ -250,6 +251,55 @@ class Candidate:
     def source(self) -> str:
         """Return the answer's source as a student could have typed it: with the exercise's name, without docstring."""
         return self.code.text if isinstance(self.code, Code) else _typed(self.code, self.exercise)
+
+
+def can_be_combined(one: Candidate, other: Candidate) -> bool:
+    """Return whether the edits of both misconceptions can be made in the same code without overlapping."""
+    return _common_base(one, other) is not None
+
+
+def combined(one: Candidate, other: Candidate) -> Candidate:
+    """Return an answer that has both misconceptions.
+
+    Raises EditError if either has no edits, or if the edits overlap or cannot be made in the same code. If the combined
+    code is not valid, the result's `answer` raises EditError.
+    """
+    if not _are_edits(one, other):
+        raise EditError("they are not edits of the same code")
+    base = _common_base(one, other) or one.code.base
+    code = Code(one.code.unit, one.exercise, base, (*one.code.edits, *other.code.edits))
+    _ = code.written
+    return Candidate(
+        one.exercise, f"{one.name} and {other.name}", f"{one.sentence} {other.sentence}", code, one.kind, one.caught_by
+    )
+
+
+def moved(one: Candidate, other: Candidate) -> list[tuple[Candidate, Candidate]]:
+    """Return each of two combined misconceptions whose edit was moved to other code, with the edit made only there.
+
+    In the other code, the same edit may be another misconception, and its sentence not true.
+    """
+    base = _common_base(one, other)
+    return [
+        (each, replace(each, code=replace(each.code, base=base))) for each in (one, other) if each.code.base != base
+    ]
+
+
+def _are_edits(*candidates: Candidate) -> bool:
+    return all(isinstance(one.code, Code) and one.code.edits for one in candidates)
+
+
+def _common_base(one: Candidate, other: Candidate) -> str | None:
+    """Return a base in which both misconceptions' edits can be made, that of `one` if possible; else None."""
+    if not _are_edits(one, other):
+        return None
+    edits = (*one.code.edits, *other.code.edits)
+    for base in dict.fromkeys((one.code.base, other.code.base)):
+        with suppress(EditError):
+            places = sorted(place for edit in edits for place in edit.places(base))
+            if all(a[1] <= b[0] for a, b in pairwise(places)):
+                return str(base)
+    return None
 
 
 def _typed(thing: Any, name: str) -> str:

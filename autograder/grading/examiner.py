@@ -1,6 +1,7 @@
 """Examine one answer to one exercise: run its hidden tests, record the transcript, and diagnose the answer."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -9,13 +10,13 @@ import torch
 
 from .. import catalogue
 from ..catalogue.bug_hunts import hunt_of
-from ..catalogue.diagnosis import diagnose
-from ..catalogue.transcript import Behaviour, Misconception, Trace, Transcript
+from ..catalogue.diagnosis import Pairs, diagnose
+from ..catalogue.transcript import Behaviour, Misconception, Question, Trace, Transcript
 from ..core import library_calls
 from ..core.bench import Bench, Operation, TryEdits, fingerprint
 from ..core.constructed_answers import PackedFunction
 from ..core.library_calls import observe_functions, observe_operators
-from ..core.observation import Observation
+from ..core.observation import Observation, StudentFault
 from ..core.operations import Kind, KindOf, NamedParameters
 from ..core.packing import round_trip
 from ..course import content
@@ -124,7 +125,8 @@ class Examiner:
 
     def failed_tests(self, unit: str, exercise: str, misconception: str) -> frozenset[str]:
         """Return the names of the hidden tests that a misconception fails."""
-        behaviour = next(one.behaviour for one in self._known(unit, exercise) if one.entry.name == misconception)
+        misconceptions, _ = self._known(unit, exercise)
+        behaviour = next(one.behaviour for one in misconceptions if one.entry.name == misconception)
         return frozenset(trace.test for trace in behaviour.transcript if trace.outcome == "failed")
 
     def learn(self, unit: str) -> None:
@@ -138,35 +140,56 @@ class Examiner:
         tests = [verdict.test for verdict in finding.verdicts]
         device_tests = {test.name for test in tests if test.probes_device}
         advisory_tests = {test.name for test in tests if not test.points}
-        known = self._known(unit, exercise)
-        return diagnose(finding.transcript, known, device_tests, advisory_tests, is_exact=is_exact)
+        misconceptions, pairs = self._known(unit, exercise)
+        return diagnose(finding.transcript, misconceptions, pairs, device_tests, advisory_tests, is_exact=is_exact)
 
     def _hunted(self, unit: str) -> dict[str, PackedFunction]:
         """Return the wrong functions of the unit's counterexample exercises by name, packed as in the release."""
         tests = [test for of_exercise in self._graders[unit].values() for test in of_exercise]
         return {hunt.of: hunt.packed(unit) for test in tests if (hunt := hunt_of(test)) is not None}
 
-    def _misconceptions(self, unit: str, exercise: str) -> list[Misconception]:
-        """Return the exercise's misconceptions."""
-        entries = [one for one in catalogue.misconceptions(unit).values() if one.exercise == exercise]
-        return [
-            Misconception(
-                entry,
-                Behaviour(self._traces(unit, entry.recreated()), partial(self._trace, unit, entry)),
-            )
-            for entry in entries
-        ]
+    def _misconceptions(self, unit: str, exercise: str) -> tuple[list[Misconception], Pairs]:
+        """Return the exercise's misconceptions, and the search for pairs of them."""
 
-    def _traces(self, unit: str, entry: catalogue.Candidate) -> Iterator[Trace]:
-        """Run the hidden tests on a known answer and yield the traces."""
-        for run in self._runs(unit, entry.exercise, candidate_bench(unit, entry), entry):
+        def behaviour(make: Callable[[], catalogue.Candidate]) -> Behaviour:
+            # The answer is created again for each question, so that the code of thousands of pairs need not be stored.
+            return Behaviour(
+                lambda: self._traces(unit, exercise, make), lambda question: self._answered(unit, make(), question)
+            )
+
+        def combined(one: Misconception, other: Misconception) -> Behaviour | None:
+            pair = one.entry, other.entry
+            return behaviour(partial(catalogue.combined, *pair)) if catalogue.can_be_combined(*pair) else None
+
+        def moved(one: Misconception, other: Misconception) -> Iterator[tuple[Misconception, Behaviour]]:
+            for entry, there in catalogue.moved(one.entry, other.entry):
+                yield one if entry is one.entry else other, behaviour(there.recreated)
+
+        entries = {name: one for name, one in catalogue.misconceptions(unit).items() if one.exercise == exercise}
+        misconceptions = [
+            Misconception(entry, behaviour(partial(entries.__getitem__, name))) for name, entry in entries.items()
+        ]
+        solution = behaviour(lambda: catalogue.solutions(unit)[exercise])
+        return misconceptions, Pairs(solution, misconceptions, combined, moved)
+
+    def _traces(self, unit: str, exercise: str, make: Callable[[], catalogue.Candidate]) -> Iterator[Trace]:
+        """Run the hidden tests on a known answer and yield the traces. make: returns the answer; called first."""
+        entry = make().recreated()
+        for run in self._runs(unit, exercise, candidate_bench(unit, entry), entry):
             yield run.trace
 
-    def _trace(self, unit: str, entry: catalogue.Candidate, test: str) -> Trace:
-        """Run one hidden test on a known answer and return the trace."""
-        tests = [one for one in self._graders[unit][entry.exercise] if one.name == test]
-        (run,) = self._runs(unit, entry.exercise, candidate_bench(unit, entry), entry, tests)
-        return run.trace
+    def _answered(self, unit: str, entry: catalogue.Candidate, question: Question) -> Any:
+        """Return the response of a known answer to a question."""
+        bench = candidate_bench(unit, entry)
+        if question.event is None:
+            tests = [test for test in self._graders[unit][entry.exercise] if test.name == question.test]
+            (run,) = self._runs(unit, entry.exercise, bench, entry, tests)
+            return run.trace
+        recording = Recording(bench, entry.name, entry.exercise)
+        with suppress(StudentFault):
+            for operation in question.operations:
+                recording.ask(operation)
+        return recording.events[-1].shown
 
     def _runs(
         self,

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from autograder import catalogue, course
-from autograder.catalogue import Code, Edit, EditError
+from autograder.catalogue import Candidate, Code, Edit, EditError, can_be_combined, combined, moved
 from autograder.catalogue.candidate import edited, strip_annotations
 from autograder.catalogue.known_answers import read_misconceptions
 
@@ -96,6 +96,47 @@ def test_a_change_everywhere_is_made_in_each_place():
 def test_edits_of_the_same_place_are_refused():
     with pytest.raises(EditError, match="overlap"):
         edited(TEXT, [Edit.parse("scores / d_k -> scores"), Edit.parse("d_k**0.5 -> d_k")])
+
+
+def wrong(name, *edits):
+    return Candidate("scaled", name, f"{name}.", Code("self_attention", "scaled", TEXT, edits), "value", "test_a")
+
+
+def test_two_mistakes_in_different_places_make_a_third():
+    both = combined(
+        wrong("unscaled", Edit.parse("scores / d_k**0.5 -> scores")), wrong("pair", Edit.parse(", weights ->"))
+    )
+    assert (both.name, both.sentence) == ("unscaled and pair", "unscaled. pair.")
+    assert both.source().splitlines()[1:] == [
+        "    weights = torch.softmax(scores, dim=-1)",
+        "    return weights.to('cpu')",
+    ]
+
+
+def test_two_mistakes_in_one_place_make_none():
+    one, other = wrong("one", Edit.parse("d_k**0.5 -> d_k")), wrong("other", Edit.parse("0.5 -> 2"))
+    with pytest.raises(EditError, match="overlap"):
+        combined(one, other)
+    with pytest.raises(EditError, match="not edits of the same code"):
+        combined(one, Candidate("scaled", "whole", "", Code("self_attention", "scaled", "def scaled(): pass")))
+
+
+def test_a_mistake_in_another_code_is_made_where_the_first_one_is():
+    other_text = TEXT.replace("d_k", "width")
+    there = Candidate(
+        "scaled", "pair", "pair.", Code("self_attention", "scaled", other_text, (Edit.parse(", weights ->"),)), "value"
+    )
+    one = wrong("unscaled", Edit.parse("scores / d_k**0.5 -> scores"))
+    assert combined(one, there).source().splitlines()[1:] == [
+        "    weights = torch.softmax(scores, dim=-1)",
+        "    return weights.to('cpu')",
+    ]
+    assert combined(there, one).source() == combined(one, there).source()
+    assert [(own.name, alone.source()) for own, alone in moved(there, one)] == [
+        ("pair", wrong("pair", Edit.parse(", weights ->")).source())
+    ]
+    assert moved(one, wrong("pair", Edit.parse(", weights ->"))) == []
+    assert not can_be_combined(there, wrong("width", Edit.parse("d_k**0.5 -> 2"), Edit.parse(", weights ->")))
 
 
 FILE = """\

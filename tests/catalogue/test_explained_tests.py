@@ -27,8 +27,9 @@ def shows(number, *places):
 
 def mistake(name, shown, sentence=""):
     entry = Candidate("f", name, sentence or f"{name}.", None, "value", caught_by=min(shown, key=TESTS.index))
-    traces = {trace.test: trace for trace in transcript(shown)}
-    return Misconception(entry, Behaviour(transcript(shown), traces.__getitem__))
+    return Misconception(
+        entry, Behaviour(lambda: transcript(shown), lambda question: question.answered(tuple(transcript(shown))))
+    )
 
 
 def found(shown, *mistakes):
