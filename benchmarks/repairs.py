@@ -20,7 +20,6 @@ from typing import Any
 from autograder.classroom.assignment import assignment
 from autograder.classroom.grade import grade
 from autograder.course import settings
-from autograder.course.cells import filled_in
 from autograder.reports.pages import read_report
 from tests import REPOSITORY
 

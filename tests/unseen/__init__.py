@@ -22,7 +22,7 @@ class Unseen:
     unit: str
     answer: catalogue.Candidate
     names: tuple[str, ...]
-    """One of these must be diagnosed; of two mistakes at once, none, one or two of these."""
+    """One of these must be diagnosed; of two mistakes at once, both."""
     must_be_named: bool
     wrong: bool = True
     two_at_once: bool = False
@@ -36,12 +36,9 @@ def rewritten(misconception: str) -> Callable[[T], T]:
     return lambda answer: _keep(answer, misconception, (misconception,), must_be_named=True)
 
 
-def both(one: str, other: str, *also: str) -> Callable[[T], T]:
-    """Marks two misconceptions of the catalogue at once, as someone else would write them: no other is diagnosed.
-
-    also: misconceptions whose sentences are true of the answer, too.
-    """
-    return lambda answer: _keep(answer, one, (one, other, *also), must_be_named=False, two_at_once=True)
+def both(one: str, other: str) -> Callable[[T], T]:
+    """Marks two misconceptions of the catalogue at once, as someone else would write them: both must be diagnosed."""
+    return lambda answer: _keep(answer, one, (one, other), must_be_named=True, two_at_once=True)
 
 
 def unlisted(exercise: str, *may_be: str) -> Callable[[T], T]:
