@@ -1,7 +1,7 @@
-"""The held-out answers of tests/answers/held_out, which two writers wrote from the exercises' texts alone.
+"""The held-out answers of tests/answers/held_out, which four writers wrote from the exercises' texts alone.
 
-Writer a writes like students of a first course, writer b like experienced engineers. Each answer has a sentence on what
-is wrong with it, or why it is right. All of them were written before any of them was graded.
+Writers a and c write like students of a first course, writers b and d like experienced engineers. Each answer has a
+sentence on what is wrong with it, or why it is right. All of a set were written before any of them was graded.
 """
 
 from dataclasses import dataclass

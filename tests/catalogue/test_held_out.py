@@ -20,14 +20,14 @@ def some(answers, one_in):
     return [pytest.param(*answer, id=f"{answer[1].exercise}-{answer[1].name}") for answer in chosen]
 
 
-@pytest.mark.parametrize(("unit", "one"), some(WRONG, 18))
+@pytest.mark.parametrize(("unit", "one"), some(WRONG, 36))
 def test_a_wrong_answer_loses_points(grading_process, unit, one):
     report = grade_answer(grading_process, unit, one.exercise, one.code)
     assert report.status in ("failed", "forbidden")
     assert report.score < report.max_score
 
 
-@pytest.mark.parametrize(("unit", "one"), some(RIGHT, 9))
+@pytest.mark.parametrize(("unit", "one"), some(RIGHT, 18))
 def test_a_right_answer_gets_all_points_and_no_finding(grading_process, unit, one):
     report = grade_answer(grading_process, unit, one.exercise, one.code)
     assert (report.status, report.score) == ("passed", report.max_score)
