@@ -270,7 +270,7 @@ def _belongs(parsed: notebook.RawNotebook, unit: str, class_folder: Path | None)
 
 
 def _others(graded: str, notebooks: list[str]) -> str:
-    """Return a note on notebooks other than the graded one; empty if there is none."""
+    """Return a note on notebooks other than the graded one; otherwise empty."""
     others = [name for name in notebooks if name != graded and not graded.startswith(f"{name}/")]
     return f"Also submitted, but not graded: {_named(others)}." if others else ""
 
