@@ -9,6 +9,7 @@ import re
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -56,7 +57,7 @@ def check(path: Path, inputs: Collection[Path] = (), *, makes_folder: bool = Fal
         folder = folder.parent
     if not folder.is_dir():
         raise NotWritable(f"{path} cannot be written: there is no folder {folder}.")
-    if not os.access(folder, os.W_OK | os.X_OK) or (kind and not os.access(path, os.W_OK)):
+    if not _is_changeable(path if kind else None, folder):
         raise NotWritable(f"{path} cannot be written: you have no permission to change this file or its folder.")
 
 
@@ -128,6 +129,20 @@ def replacing(path: Path, mode: int, part: Path) -> Iterator[IO[bytes]]:
         with suppress(OSError):
             part.unlink()
         raise
+
+
+def _is_changeable(path: Path | None, folder: Path) -> bool:
+    """Return whether this process may write to a file, if there is one, and make files in its folder.
+
+    It tries both, because access(2) allows root to write to files of the kernel that refuse it.
+    """
+    try:
+        if path:
+            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK))
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def _reason(error: Exception) -> str:

@@ -35,7 +35,7 @@
 # - Grading also calls your code with large inputs ($T = 7680$, or 33 million scores in blocks) and no more than 24 to
 #   48 MB of memory for your tensors, and compares the result.
 # - In `merge_states` and `attention_backward` no costs are counted, and there are no large inputs.
-# - Stay within PyTorch: do not compute in NumPy or in another thread.
+# - Stay within PyTorch: operations in NumPy or in another thread cannot be counted, and earn no points.
 #
 # </details>
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from .console import command_errors, flush
+from .console import command_errors, flush, help_errors
 
 _MODULES = {
     "answers": "classroom",
@@ -82,6 +82,7 @@ def main() -> None:
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     command = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
-        app([command] if command in _MODULES else _MODULES)()  # the others take as long to import as all else
+        with help_errors():
+            app([command] if command in _MODULES else _MODULES)()  # the others take as long to import as all else
     finally:
         flush()

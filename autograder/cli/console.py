@@ -108,12 +108,30 @@ def results() -> Iterator[None]:
         raise OutputLost(f"The results could not be written to the end: {error.strerror}.") from None
 
 
+_begun: list[bool] = []
+"""Not empty once a command has begun; typer prints its own texts before that."""
+
+
+@contextlib.contextmanager
+def help_errors() -> Iterator[None]:
+    """Context around typer: print a message if typer's own texts, such as help, cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        if _begun:  # then it is a command's, and a fault of ours
+            raise
+        _discard(sys.stdout.fileno())
+        remark(f"The text could not be written to the end: {error.strerror}.", style="red")
+        sys.exit(REFUSED)
+
+
 @contextlib.contextmanager
 def command_errors() -> Iterator[None]:
     """Context around a command: print a message for a UserError, or for a signal, which raises KeyboardInterrupt."""
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
+    _begun.append(True)
     try:
         yield
     except KeyboardInterrupt:

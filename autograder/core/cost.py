@@ -64,10 +64,12 @@ class Cost:
     """All tensors that exist at the same time, to within one percent."""
     rows: Maximum = field(default_factory=Maximum)
     """Rows of the parameter that is multiplied with the most rows."""
+    uncounted: Maximum = field(default_factory=Maximum)
+    """The first computation that was not counted, so that the counts may be too small: its reason and its line."""
 
     def packed(self) -> tuple[Any, ...]:
         """Return the fields of the cost and of each `Maximum` in their order, as a worker sends them."""
-        maxima = (self.largest, self.alive, self.rows)
+        maxima = (self.largest, self.alive, self.rows, self.uncounted)
         return self.operations, *((most.count, most.of, most.file, most.line) for most in maxima)
 
 
@@ -89,6 +91,10 @@ class _Memory:
     def give(self, tensor: torch.Tensor) -> None:
         """Register the memory of a tensor that existed before the call, which does not count."""
         self._given[memory_id(tensor)] = StorageWeakRef(tensor.untyped_storage()), _numbers(tensor)
+
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """Return whether a tensor's memory was registered by `give` or `take`."""
+        return (key := memory_id(tensor)) in self._given or key in self._held
 
     def take(self, tensor: torch.Tensor) -> int:
         """Count a tensor's memory if it is new or has grown. Return its number of elements; 0 if nothing is new."""
@@ -123,7 +129,7 @@ class CostCounter(OperatorMode):
     def __init__(self, own: IsOwnFile, given: Sequence[torch.Tensor], parameters: Mapping[str, torch.Tensor]) -> None:
         super().__init__()
         self.cost = Cost()
-        self._memory = _Memory()
+        self.memory = _Memory()
         self._own = own
         self._rows: dict[str, float] = {}
         self._parameters: dict[int, frozenset[str]] = {}
@@ -132,9 +138,9 @@ class CostCounter(OperatorMode):
         """Memory of tensors computed from parameters: weak references, so that no id is reused for other memory."""
         self._sizes = {name: parameter.numel() for name, parameter in parameters.items()}
         for tensor in given:
-            self._memory.give(tensor)
+            self.memory.give(tensor)
         for name, parameter in parameters.items():
-            self._memory.give(parameter)
+            self.memory.give(parameter)
             if parameter.dim() == 2:
                 self._parameters[memory_id(parameter)] = frozenset({name})
 
@@ -146,22 +152,34 @@ class CostCounter(OperatorMode):
             made = [given] if isinstance(given, torch.Tensor) else list(tensors_in(given))
             factors = operands_in(args)
             operands = [*factors, *operands_in(kwargs.values())] if kwargs else factors
-            for tensor in (*operands, *made):  # an operand may be neither an argument nor the result of an operator
+            for tensor in operands:
+                if tensor.layout != torch.strided or not self.memory.knows(tensor):
+                    self.take_foreign(tensor)
+            for tensor in made:
                 self._take(tensor)
-            self._count(func, factors, operands, made)
+            self.count(func, factors, operands, made)
         return given
+
+    def run(self, call: Callable[..., Any], arguments: Arguments, once: bool) -> Any:
+        """Return the result of the call, and count its operators. once: see `measure_cost`."""
+        with torch.no_grad(), self:
+            return (_one_by_one(arguments) if once else arguments).apply(call)
+
+    def take_foreign(self, tensor: torch.Tensor) -> None:
+        """Count an operand that is neither an argument nor the result of an operator of this call."""
+        self._take(tensor)
 
     def _take(self, tensor: torch.Tensor) -> None:
         if tensor.layout != torch.strided:
             return
         cost = self.cost
-        if numbers := self._memory.take(tensor):
+        if numbers := self.memory.take(tensor):
             if numbers > cost.largest.count:
                 cost.largest = Maximum(numbers, str(tuple(tensor.shape)), *own_line(self._own))
-            if alive := self._memory.more_than(cost.alive.count):
+            if alive := self.memory.more_than(cost.alive.count):
                 cost.alive = Maximum(alive, "", *own_line(self._own))
 
-    def _count(
+    def count(
         self, func: Any, factors: list[torch.Tensor], operands: list[torch.Tensor], made: list[torch.Tensor]
     ) -> None:
         """Count the operations of an operator. factors: its positional operands."""
@@ -228,20 +246,20 @@ def measure_cost(
     own: IsOwnFile,
     *,
     once: bool = False,
+    counting: type[CostCounter] = CostCounter,
 ) -> MeasuredCall:
     """Measure the cost and result of a call without gradients, because autograd keeps tensors that the call drops.
 
     function: the called function or module. The memory of a module's parameters and buffers does not count.
     own: returns whether a file is the student's code. once: pass each list and tuple as a generator of copies, so that
-    the tensors that the code keeps are counted.
+    the tensors that the code keeps are counted. counting: the counter's class.
     """
     is_module = isinstance(function, torch.nn.Module)
     given = [*tensors_in(arguments.positional), *tensors_in(dict(arguments.named))]
     given += list(function.buffers()) if is_module else []
-    counter = CostCounter(own, given, dict(function.named_parameters()) if is_module else {})
-    with torch.no_grad(), counter:
-        value = (_one_by_one(arguments) if once else arguments).apply(call)
-    return MeasuredCall(counter.cost, value)
+    counted = counting(own, given, dict(function.named_parameters()) if is_module else {})
+    value = counted.run(call, arguments, once)
+    return MeasuredCall(counted.cost, value)
 
 
 def _one_by_one(arguments: Arguments) -> Arguments:
@@ -297,3 +315,30 @@ def exceeded_message(cost: Cost, limits: Limits, at: LineInWords) -> str:
 
 def _elements(found: Maximum, most: int) -> str:
     return f"{found.count:,} numbers; {most:,} are enough."
+
+
+OPERATOR = "operator"
+LEFT = "left"
+THREAD = "thread"
+UNSEEN = "unseen"
+"""Reasons, with the three above, why a call is not countable: see `countable`."""
+
+_WHY = {
+    LEFT: (
+        "the code takes elements out of PyTorch, or brings them in from outside (`.numpy()`, `.tolist()`, many "
+        "`.item()` "
+        "or `if`s on tensors). Compute with tensors instead."
+    ),
+    OPERATOR: (
+        "the code calls a function whose operations this test cannot count. Use matrix products, sums, exp and the "
+        "like instead."
+    ),
+    THREAD: "the code computes in another thread. Compute in the thread that calls the function instead.",
+}
+_UNSEEN_PART = "the test cannot see a part of the computation. Call PyTorch's functions directly instead."
+
+
+def uncountable_message(cost: Cost, at: LineInWords) -> str:
+    """Return the message that the cost of a call cannot be counted, with reason and line; empty if it can."""
+    first = cost.uncounted
+    return f"The operations cannot be counted:{at(first)} {_WHY.get(first.of, _UNSEEN_PART)}" if first.count else ""

@@ -19,9 +19,9 @@ import torch
 from . import complaints
 from .arguments import tensors_in
 from .comparison import Expected, Mismatch, assert_close, describe, difference, largest_size
-from .cost import Cost, Limits, LineInWords, exceeded_message
+from .cost import Cost, Limits, LineInWords, exceeded_message, uncountable_message
 from .device_probe import BY_NUMBERS, ELSEWHERE, MIXED
-from .lost_aspects import OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_WRITING
+from .lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_GRADIENT, OF_WRITING
 from .observation import Observation, Raised, StudentFault, has_own_words, without_style
 from .operations import is_bias
 
@@ -142,10 +142,15 @@ def assert_parameters(parameters: Mapping[str, torch.Tensor], shapes: Mapping[st
         raise Mismatch(complaints.other_parameters(found))
 
 
-def assert_cost(cost: Cost, limits: Limits, at: LineInWords) -> None:
-    """Raise Mismatch if the cost exceeds a limit."""
+def assert_cost(cost: Cost, limits: Limits, at: LineInWords, *, is_counted: bool = True) -> None:
+    """Raise Mismatch if the cost exceeds a limit.
+
+    is_counted: raise it for an uncountable call too. A limit of operations always implies this.
+    """
     if found := exceeded_message(cost, limits, at):
         raise Mismatch(found)
+    if (is_counted or "operations" in limits) and (why := uncountable_message(cost, at)):
+        raise Mismatch(why, OF_COUNTING)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from .arguments import Arguments, tensors_in
 from .device_probe import Devices, emulated_device, move_arguments, move_module
 from .run_trace import IsOwnFile, OperatorMode, TracedCall, memory_id, name_of, own_line
 
-OF_VALUE, OF_FORM = "value", "form"
+OF_VALUE, OF_FORM, OF_COUNTING = "value", "form", "counting"
 OF_WRITING, OF_DTYPE, OF_GRADIENT, OF_DEVICE = "writes", "dtype", "gradient", "device"
 BY_CAST, OF_NOTHING, OF_OTHERS = "cast", "new", "made"
 """Ways to get a wrong dtype or device: by a conversion, in a new tensor, or as the result of an operator."""

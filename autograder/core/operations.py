@@ -26,6 +26,7 @@ from .arguments import (
     with_iterators,
 )
 from .bench import PLAIN, Bench, Operation, Target, TryEdits
+from .countable import SealedCostCounter
 from .observation import Observation, Unusable, compute_gradients, is_cell, student_code
 from .packing import Tensors, unpack
 
@@ -192,7 +193,14 @@ class MeasureCost(Call):
         arguments = self.arguments.mapped(lambda arg: _placed(arg, bench.device))
         with student_code():
             called = with_instances(function, self.held, bench.instances)
-            spent, value = cost.measure_cost(called, arguments, function, is_cell, once=self.once)
+            spent, value = cost.measure_cost(
+                called,
+                arguments,
+                function,
+                is_cell,
+                once=self.once,
+                counting=SealedCostCounter if isinstance(self.target, str) and not self.held else cost.CostCounter,
+            )
         return Observation(value, gradients=[], parameter_gradients={}, cost=spent.packed())
 
 

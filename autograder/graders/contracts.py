@@ -299,12 +299,12 @@ def costs_no_more(
     """The call returns the right result within limits of cost, which is counted, not timed: see `core.cost`.
 
     of, drawn: sizes and further arguments for `draw`. many, with_many: the same for a large call, which must also
-    return the right result in little memory; the largest size is the number of tokens. if_slow: further arguments for
-    `draw` if the large call takes too long.
+    return the right result in little memory; the largest size is the number of tokens. With `many`, only that call and
+    the number of operations decide. if_slow: further arguments for `draw` if the large call takes too long.
     """
     own, right = self.pair(given.student, given.reference, **built)
     args = self.draw(given.rng, *of, **drawn)
-    statements.assert_costs_no_more(own, limits, right(*args), *args, check=self.assert_right)
+    statements.assert_costs_no_more(own, limits, right(*args), *args, is_counted=not many, check=self.assert_right)
 
     def large(confined: StudentProxy, limit: memory_limit.MemoryLimit) -> memory_limit.LargeCall:
         sizes = [int(size * limit.tokens) if size == max(many) else size for size in many]

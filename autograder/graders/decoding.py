@@ -29,7 +29,7 @@ Whole = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Value = None | bool | Whole | float | str | Packed
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 _Most = tuple[_Count, str, str, _Count]
-_COST = tuple[_Count, _Most, _Most, _Most]
+_COST = tuple[_Count, _Most, _Most, _Most, _Most]
 _TRACE = tuple[str, str, torch.Tensor, torch.Tensor, list[torch.Tensor], bool, list[int]]
 
 _NO_GPU = (

@@ -272,15 +272,17 @@ def assert_costs_no_more(
     right: Any,
     *args: Any,
     once: bool = False,
+    is_counted: bool = True,
     check: Callable[..., None] = assert_close,
 ) -> None:
     """Raise Mismatch unless the call returns the right result within these limits of cost: see `core.cost`.
 
-    right: the reference's result. once: lists and tuples are passed as generators.
+    right: the reference's result. once: lists and tuples are passed as generators. is_counted: true if only the count
+    decides, so that an uncountable call is a mismatch; false if the cost is also measured from outside.
     """
     found = student.measured(*args, limits=limits, once=once)
     check(found.value, right)
-    assert_cost(found.cost, limits, _at)
+    assert_cost(found.cost, limits, _at, is_counted=is_counted)
 
 
 def _at(most: Maximum) -> str:

@@ -13,7 +13,7 @@ import torch
 from ..core.arguments import map_nested, tensors_in
 from ..core.bench import Operation
 from ..core.comparison import GOLDEN, LARGE_LOGITS, TOLERANCE, Mismatch, Unproven
-from ..core.cost import Cost, Maximum
+from ..core.cost import OPERATOR, Cost, Maximum
 from ..core.device_probe import MIXED
 from ..core.observation import Observation, Raised, StudentFault
 from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, Read, is_bias
@@ -35,6 +35,7 @@ ONLY = "only"
 ATTRIBUTES = "attributes"
 """Key that is present if a test inspects attributes of instances, and no result of a call."""
 _MOST_EXPENSIVE = Cost(1 << 62, *(Maximum(1 << 62),) * 3)
+_UNCOUNTABLE = Cost(uncounted=Maximum(1, OPERATOR))
 _ERRORS = ("ValueError", "AssertionError", "KeyError", "TypeError", "IndexError", "RuntimeError", "NotImplementedError")
 _OTHER_DTYPE = {torch.float32: torch.float64, torch.float64: torch.float32, torch.bool: torch.int64}
 
@@ -100,9 +101,8 @@ def infer_aspects(run: Runs, calls: int, results: int = 1, *, reads: bool = Fals
         "parameters": _of_parameters(lambda name, parameter: (f"x{name}", parameter)),
         "other parameters": _of_parameters(lambda name, parameter: (name, torch.zeros_like(parameter))),
         "device": lambda operation, result: (MIXED, None) if isinstance(operation, ProbeDevice) else result,
-        "cost": lambda operation, result: (
-            replace(result, cost=_MOST_EXPENSIVE.packed()) if isinstance(operation, MeasureCost) else result
-        ),
+        "cost": _of_cost(_MOST_EXPENSIVE),
+        "countable": _of_cost(_UNCOUNTABLE),
     }
     return aspects | {aspect: True for aspect, change in changes.items() if fails(run, change)}
 
@@ -208,3 +208,9 @@ def _of_parameters(change: Callable[[str, torch.Tensor], tuple[str, torch.Tensor
         return dict(change(name, parameter) for name, parameter in result.items())
 
     return changed
+
+
+def _of_cost(cost: Cost) -> Change:
+    return lambda operation, result: (
+        replace(result, cost=cost.packed()) if isinstance(operation, MeasureCost) else result
+    )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from .. import course
 from ..core import complaints
 from ..core.judgement import TestShare, distribute
-from ..core.lost_aspects import OF_FORM
+from ..core.lost_aspects import OF_COUNTING, OF_FORM
 from ..core.observation import Missing
 from ..graders.collection import Verdict
 from ..report import (
@@ -103,7 +103,9 @@ def _without_unproven(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
 def _test_share(verdict: Verdict) -> TestShare:
     test = verdict.test
     share = 1.0 if verdict.outcome == "passed" else 0.5 if verdict.aspect == OF_FORM else 0.0
-    return TestShare(test.points, share, test.is_property, test.is_public, test.is_essential)
+    # An uncountable call loses the points of this test, but none of the others.
+    is_essential = test.is_essential and verdict.aspect != OF_COUNTING
+    return TestShare(test.points, share, test.is_property, test.is_public, is_essential)
 
 
 def _test_message(verdict: Verdict, shared: str, *, halves: bool) -> str:

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from ..core.complaints import calls_forbidden, halves_the_points, uses_wrong
-from ..core.lost_aspects import OF_DEVICE, OF_DTYPE, OF_FORM, OF_GRADIENT, OF_VALUE, OF_WRITING
+from ..core.lost_aspects import OF_COUNTING, OF_DEVICE, OF_DTYPE, OF_FORM, OF_GRADIENT, OF_VALUE, OF_WRITING
 from .call_description import MatrixComparison, compare_matrices, describe_call, example_call
 from .run_examples import NOT_WRITTEN, ExampleResult, Outcome
 
@@ -136,7 +136,7 @@ def _message(found: Outcome) -> str:
     return f"Another matter: {text[0].lower()}{text[1:]}" if found.line_is_aside else text
 
 
-IMPORTANCE = (OF_VALUE, OF_FORM, OF_DTYPE, OF_WRITING, OF_GRADIENT, OF_DEVICE)
+IMPORTANCE = (OF_VALUE, OF_FORM, OF_COUNTING, OF_DTYPE, OF_WRITING, OF_GRADIENT, OF_DEVICE)
 """Aspects by importance: a wrong value explains more than a wrong dtype or device."""
 
 

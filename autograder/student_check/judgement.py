@@ -21,7 +21,7 @@ from ..core.comparison import (
     difference,
     identical,
 )
-from ..core.cost import Cost, Maximum, exceeded_limits
+from ..core.cost import Cost, Maximum, exceeded_limits, uncountable_message
 from ..core.judgement import (
     assert_arrived,
     assert_cost,
@@ -36,6 +36,7 @@ from ..core.judgement import (
     not_finite,
     value_sums,
 )
+from ..core.lost_aspects import OF_COUNTING
 from .examples import COMES_FIRST, Call, StepRunner, decode_value, inspected_result, judge_hunt_input
 
 _USUAL = 1e-4
@@ -229,7 +230,13 @@ def _device(call: Call) -> None:
 def _cost(call: Call) -> None:
     cost, limits = _cost_of(call), call.step["limits"]
     with _behaviour(lambda: repr(exceeded_limits(cost, limits))):
-        assert_cost(cost, limits, _at)
+        assert_cost(cost, limits, _at, is_counted=False)
+
+
+def _countable(call: Call) -> None:
+    cost = _cost_of(call)
+    if problem := uncountable_message(cost, _at):
+        raise Mismatch(problem, OF_COUNTING, behaviour=cost.uncounted.of)
 
 
 def _cost_of(call: Call) -> Cost:
@@ -383,5 +390,6 @@ _JUDGES: dict[str, tuple[str, Callable[[Call], None]]] = {
     "head": ("head", _head),
     "draws": ("draws", _draws),
     "cost": ("limits", _cost),
+    "countable": ("limits", _countable),
 }
 """By aspect, the field of a step that the judge needs (empty if none), and the judge."""

@@ -19,7 +19,7 @@ from ..core.comparison import Mismatch
 from ..core.complaints import explain_error
 from ..core.judgement import CommonMistakes, Points, Signature, TestShare, distribute, matching_mistakes, signature_of
 from ..core.library_calls import library_of, library_of_function, record, take_recorded
-from ..core.lost_aspects import OF_DEVICE, OF_FORM, OF_GRADIENT, OF_VALUE
+from ..core.lost_aspects import OF_COUNTING, OF_DEVICE, OF_FORM, OF_GRADIENT, OF_VALUE
 from ..core.observation import StudentFault, is_cell
 from ..core.run_trace import OperatorMode, name_of
 from .examples import COMES_FIRST, Call, StepRunner, hunts
@@ -65,7 +65,7 @@ class ExampleResult:
         """The test's weight, and the share of it that the answer earns."""
         is_passed = not self.problem and not self.skipped
         share = 1.0 if is_passed else 0.5 if self.aspect == OF_FORM else 0.0
-        return _test_share(self.example, share)
+        return _test_share(self.example, share, is_counted=self.aspect != OF_COUNTING)
 
 
 @dataclass
@@ -175,13 +175,13 @@ class Outcome:
         return any(one.skipped or one.problem == _TOO_LONG for one in self.tried)
 
 
-def _test_share(test: Mapping[str, Any], share: float | None) -> TestShare:
+def _test_share(test: Mapping[str, Any], share: float | None, *, is_counted: bool = True) -> TestShare:
     return TestShare(
         test.get("weight", 1.0),
         share,
         bool(test.get("property")),
         test.get("public", True),
-        bool(test.get("essential")),
+        bool(test.get("essential")) and is_counted,
     )
 
 

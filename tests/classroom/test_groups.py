@@ -16,7 +16,7 @@ from autograder.gradebook.lateness import Extensions
 from autograder.gradebook.roster import read
 from autograder.lms.grade_tables import for_spreadsheet, graded_class
 from autograder.report import Report, joined
-from autograder.serving import http_requests
+from autograder.serving import http_server
 from tests import sampling
 from tests.commands import refusal, run
 from tests.gradebook.test_deadlines import DUE, FULL, RIGHT, WRONG, applied, standings
@@ -272,12 +272,12 @@ def test_serve_answers_a_late_request_for_which_the_groups_file_counts(course, r
     write_roster(course, "group", {"ada": "g", "bo": "g"})
     set_due(course, datetime(2026, 1, 2, 12))
     submit_to_exchange(course, "ada", RIGHT, FIRST)
-    monkeypatch.setattr(http_requests, "now", lambda: datetime(2026, 1, 3, tzinfo=UTC))
+    monkeypatch.setattr(http_server, "now", lambda: datetime(2026, 1, 3, tzinfo=UTC))
     answers = []
     marked = serve(course, recorded, request=lambda requests: answers.append(requests.put_submission("bo", WRONG)))
     assert [(code, answer["status"], answer["page"]) for code, answer in answers] == [(202, "replaced", "")]
     assert sorted(marked) == ["ada", "bo"]
     assert f"{UNIT}: {FULL} of" in feedback_page(course, "bo").read_text()
-    monkeypatch.setattr(http_requests, "now", lambda: datetime(2026, 1, 2, 11, tzinfo=UTC))
+    monkeypatch.setattr(http_server, "now", lambda: datetime(2026, 1, 2, 11, tzinfo=UTC))
     serve(course, recorded, request=lambda requests: answers.append(requests.put_submission("bo", WRONG + b" ")))
     assert [(code, answer["status"]) for code, answer in answers[1:]] == [(200, "marked")]

@@ -1,19 +1,26 @@
 """The cost of a call is counted: each cost here is known by other means, and no route to a large tensor is missed."""
 
+import ctypes
+import gc
+import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.utils._python_dispatch import _get_current_dispatch_mode
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.flop_counter import FlopCounterMode
 
 from autograder.core.arguments import Arguments
 from autograder.core.bench import Bench
 from autograder.core.comparison import Expected, Mismatch, Unproven, assert_close
-from autograder.core.cost import CostCounter, measure_cost
+from autograder.core.cost import LEFT, OPERATOR, THREAD, UNSEEN, measure_cost
+from autograder.core.countable import Sealed, SealedCostCounter
 from autograder.graders.collection import Verdict
 from autograder.graders.proxy import Reference, StudentProxy
 from autograder.graders.statements import assert_costs_no_more, assert_dtype_kept, assert_follows_device
@@ -28,7 +35,9 @@ Q, K, V = torch.randn(3, T, HD, generator=torch.Generator().manual_seed(0)).unbi
 
 def cost(call, *args, of=None):
     """Return the cost of a call; its lines are those of this file."""
-    return measure_cost(call, Arguments(args), of or call, lambda file: file == __file__).cost
+    return measure_cost(
+        call, Arguments(args), of or call, lambda file: file == __file__, counting=SealedCostCounter
+    ).cost
 
 
 def line_of(call):
@@ -189,10 +198,166 @@ def test_the_rows_of_each_parameter_are_counted(how, rows):
     assert found.largest.count < T * T  # the buffer was there before
 
 
+def in_a_thread(q, k, v):
+    results = []
+    thread = Thread(target=lambda: results.append(by_matmul(q, k, v)))
+    thread.start()
+    thread.join()
+    return results[0] * 1
+
+
+def in_a_pool_that_was_there_before(q, k, v):
+    return POOL.submit(by_matmul, q, k, v).result() * 1
+
+
+def without_modes(q, k, v):
+    with _disable_current_modes():
+        result = by_matmul(q, k, v)
+    return result * 1
+
+
+def without_functions(q, k, v):
+    with torch._C.DisableTorchFunction():
+        return torch.from_numpy(q.numpy() @ k.numpy().T) @ v
+
+
+def by_single_elements(q, k, v):
+    numbers = [[q[i, j].item() for j in range(HD)] for i in range(T)] * 8
+    return torch.stack([torch.tensor(row) for row in numbers[:T]]) * sum(x.item() for x in k.flatten()) * v.sum().item()
+
+
+def numbers_of(*tensors):
+    return torch.cat(tensors).mul(2**26).int().flatten()
+
+
+def as_bools(q, k, v):
+    bits = numbers_of(q, k, v)[:, None].bitwise_and(2 ** torch.arange(27)) != 0
+    return v * sum(map(sum, bits.tolist()))
+
+
+def frames_of_callers(q, k, v):
+    frame = sys._getframe()
+    while "arguments" not in frame.f_locals:
+        frame = frame.f_back
+    return v * 1
+
+
+def frames_of_an_error(q, k, v):
+    try:
+        raise ValueError
+    except ValueError as error:
+        return v * len(error.__traceback__.tb_frame.f_back.f_locals)
+
+
+class _Spy(torch.Tensor):
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return args[0]
+
+
+SPY = torch.ones(()).as_subclass(_Spy)
+KEPT, EMPTY = torch.zeros(T, T), torch.empty(0)
+
+
+@torch.library.custom_op("kit_tests::cat_of_all", mutates_args=())
+def _custom(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return (q @ k.T).softmax(-1) @ v
+
+
 def in_torchscript():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return torch.jit.CompilationUnit("def f(q, k, v):\n    return (q @ k.t()).softmax(-1) @ v\n").f
+
+
+POOL = ThreadPoolExecutor(1)
+UNCOUNTABLE = {
+    "fft": (lambda q, k, v: torch.fft.fft(q).real, OPERATOR),
+    "NumPy": (lambda q, k, v: torch.from_numpy(q.numpy() * 2), LEFT),
+    "DLPack": (lambda q, k, v: torch.from_dlpack(np.from_dlpack(q)) @ k.T @ v, LEFT),
+    "a pointer": (lambda q, k, v: v * float(ctypes.c_float.from_address(q.data_ptr()).value), LEFT),
+    "lists": (lambda q, k, v: torch.tensor([q.tolist(), k.tolist(), v.tolist()]) * 2, LEFT),
+    "single elements": (by_single_elements, LEFT),
+    "integers, a few at a time": (
+        lambda q, k, v: v * sum(sum(part.tolist()) for part in numbers_of(q, k, v).split(8)),
+        LEFT,
+    ),
+    "bools": (as_bools, LEFT),
+    "memory that a kept tensor takes over": (lambda q, k, v: EMPTY.set_(q) @ k.T @ v, LEFT),
+    "kept memory": (lambda q, k, v: torch.mm(q, k.T, out=KEPT) @ v, LEFT),
+    "floats seen as larger ones": (lambda q, k, v: q.view(torch.float64).sum() + v, OPERATOR),
+    "floats seen as complex ones": (lambda q, k, v: torch.view_as_complex(q).real[:, None] + v, OPERATOR),
+    "frames of callers": (frames_of_callers, UNSEEN),
+    "frames of an error": (frames_of_an_error, UNSEEN),
+    "objects of callers": (lambda q, k, v: v * len(gc.get_referents(q)), UNSEEN),
+    "a class with operators of its own": (lambda q, k, v: q.add(SPY), UNSEEN),
+    "inverse": (lambda q, k, v: torch.linalg.inv(q.T @ q), OPERATOR),
+    "sparse": (lambda q, k, v: q.to_sparse().to_dense(), OPERATOR),
+    "a custom operator with a known name": (lambda q, k, v: _custom(q, k, v), OPERATOR),
+    "a map": (lambda q, k, v: q.clone().apply_(lambda x: x * 2), LEFT),
+    "a thread": (in_a_thread, THREAD),
+    "a thread of before": (in_a_pool_that_was_there_before, THREAD),
+    "functions switched off": (without_functions, LEFT),
+}
+
+
+@pytest.mark.parametrize(("call", "why"), UNCOUNTABLE.values(), ids=UNCOUNTABLE)
+def test_what_is_not_counted_is_noted_with_its_reason(call, why):
+    assert cost(call, Q, K, V).uncounted.of == why
+
+
+def test_a_kernel_that_was_replaced_by_one_that_computes_more_is_noted():
+    library = torch.library.Library("aten", "IMPL")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a kernel is replaced is what is meant
+        library.impl("cosh", lambda x: x * (x @ x.T).sum(), "CPU")
+    try:
+        assert cost(lambda q: q.cosh(), Q).uncounted.of == UNSEEN
+    finally:
+        library._destroy()
+
+
+def test_without_modes_the_same_is_counted():
+    found, right = cost(without_modes, Q, K, V), cost(by_matmul, Q, K, V)
+    assert found.operations >= right.operations
+    assert (found.largest.count, found.uncounted.count) == (right.largest.count, 0)
+
+
+def test_a_thread_without_the_elements_may_do_anything():
+    def beside_a_clock(q, k, v):
+        POOL.submit(lambda: [sum(range(1000)) for _ in range(50)]).result()
+        return by_matmul(q, k, v)
+
+    assert cost(beside_a_clock, Q, K, V).uncounted.count == 0
+
+
+def test_what_a_call_keeps_can_be_used_after_it():
+    masks = {}
+
+    def causal(q, k, v):
+        hidden = masks.setdefault(len(q), torch.ones(len(q), len(q), dtype=torch.bool).triu(1))
+        return (q @ k.T).masked_fill(hidden, -torch.inf).softmax(-1) @ v
+
+    counted = measure_cost(causal, Arguments((Q, K, V)), causal, lambda file: False, counting=SealedCostCounter).value
+    q = Q.clone().requires_grad_()
+    later = causal(q, K, V)
+    later.sum().backward()
+    assert type(later) is type(counted) is torch.Tensor
+    assert_close(later.detach(), Expected(counted.double(), 1e-6))
+    assert measure_cost(
+        causal, Arguments((Q, K, V)), causal, lambda file: False, counting=SealedCostCounter
+    ).cost.operations
+
+
+def test_what_sealed_tensors_cannot_do_is_done_with_others():
+    def in_numpy(q, k, v):
+        return torch.from_numpy(q.numpy() @ k.numpy().T @ v.numpy())
+
+    found = measure_cost(
+        in_numpy, Arguments((Q, K, V)), in_numpy, lambda file: file == __file__, counting=SealedCostCounter
+    )
+    assert (found.cost.uncounted.of, found.cost.uncounted.line) == (LEFT, line_of(in_numpy))
+    assert_close(found.value, Expected((Q @ K.T @ V).double(), 1e-4))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +377,7 @@ def in_torchscript():
     ids=["TorchScript", "vmap", "out=", "fused", "fused and causal", "baddbmm", "mv and dot", "scalars"],
 )
 def test_what_pytorch_does_by_other_ways_is_counted(call):
-    assert cost(call, Q, K, V).operations >= T * HD
+    assert cost(call, Q, K, V).uncounted.of == ""
 
 
 def test_fused_attention_is_counted_as_two_products():
@@ -238,6 +403,11 @@ def test_memory_of_an_argument_counts_as_far_as_it_grows():
 
 def test_a_complex_element_counts_as_two():
     assert cost(lambda q: torch.complex(q, q), Q).largest.count == 2 * T * HD
+
+
+@pytest.mark.parametrize("call", [by_matmul, by_einsum, by_broadcasting, by_rows, into_one_memory, with_a_mask])
+def test_usual_operators_are_all_counted(call):
+    assert cost(call, Q, K, V).uncounted.count == 0
 
 
 def student(**names):
@@ -277,6 +447,16 @@ def test_blocks_of_a_generator_count_as_long_as_they_are_kept():
         assert_within(kept, {"alive": 4 * HD}, blocks, once=True)
 
 
+def test_what_cannot_be_counted_fails_where_the_count_decides_and_names_no_operator():
+    own = student(f=lambda q: torch.fft.fft(q).real).f
+    with pytest.raises(Mismatch, match="cannot be counted") as found:
+        assert_within(own, {"operations": 10_000}, Q)
+    assert "fft" not in str(found.value)
+    assert_within(own, {"largest": 1000}, Q, is_counted=False)
+    with pytest.raises(Mismatch, match="10 are enough"):
+        assert_within(own, {"largest": 10}, Q, is_counted=False)
+
+
 def test_under_gradients_nothing_is_kept_for_them():
     def in_turn(q):
         for _ in range(20):
@@ -302,20 +482,20 @@ def test_a_call_whose_value_is_wrong_is_not_counted_if_an_example_failed_before(
     example, seen = {"statement": "", "looks_at": ["cost", "value"], "steps": [step]}, []
 
     def wrong(x):
-        seen.append(isinstance(_get_current_dispatch_mode(), CostCounter))
+        seen.append(type(x))
         return x * 2
 
     def right(x):
-        seen.append(isinstance(_get_current_dispatch_mode(), CostCounter))
+        seen.append(type(x))
         return x * 1
 
-    for is_wrong in (False, True):
+    for is_wrong, kinds in ((False, [Sealed]), (True, [torch.Tensor])):
         with pytest.raises(Mismatch, match="differs"):
             judge_example({"f": wrong}, example, is_wrong=is_wrong)
-        assert seen == [not is_wrong]
+        assert seen == kinds
         seen.clear()
     judge_example({"f": right}, example, is_wrong=True)
-    assert seen == [False, True]
+    assert seen == [torch.Tensor, Sealed]
     with pytest.raises(Mismatch, match="operations"):
         judge_example({"f": lambda x: x.repeat(200)[:2]}, example, is_wrong=True)
 

@@ -113,7 +113,7 @@ class TestCachedMultiHeadAttention(contracts.Graders):
         for part in x[:, :19].split([18, 1], dim=1):
             self.assert_step((own, right), caches, part)
         expected = right(x[:, 19:], caches[1])
-        statements.assert_costs_no_more(own, {"rows": 2 * 2}, expected, x[:, 19:], caches[0])
+        statements.assert_costs_no_more(own, {"rows": 2 * 2}, expected, x[:, 19:], caches[0], is_counted=False)
         if (apart := student.apart()) is not None:
             self.assert_steps_are_cheap(apart, reference, rng)
 
