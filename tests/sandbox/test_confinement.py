@@ -295,7 +295,8 @@ def kill_next_worker(parent):
             time.sleep(0.01)
         time.sleep(0.3)  # the cell runs now
         for process in started:
-            os.kill(process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # its parent may have ended it
+                os.kill(process, signal.SIGKILL)
 
     killing = threading.Thread(target=kill)
     killing.start()
