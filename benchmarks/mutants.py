@@ -25,7 +25,7 @@ import torch
 
 from autograder import catalogue, course
 from autograder.catalogue.candidate import strip_annotations
-from autograder.core.bench import OverLimit, cpu_limit
+from autograder.core.edit_trials import OverLimit, cpu_limit
 from autograder.course.cells import filled_in
 from autograder.graders.collection import collect
 from autograder.grading import scoring

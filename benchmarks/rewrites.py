@@ -24,7 +24,7 @@ from autograder import catalogue, course
 from autograder.catalogue.candidate import strip_annotations
 from autograder.catalogue.mutation_report import table
 from autograder.catalogue.transcript import LazyTranscript, Trace
-from autograder.core.bench import OverLimit, cpu_limit
+from autograder.core.edit_trials import OverLimit, cpu_limit
 from autograder.graders.collection import collect
 from autograder.grading.examiner import Examiner, Finding, candidate_bench
 from autograder.grading.repairs import raised_lines

@@ -23,7 +23,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from ..core.bench import OverLimit, cpu_limit
+from ..core.edit_trials import OverLimit, cpu_limit
 from ..core.judgement import Explanation, explain, explained_by, has_numbers, is_telling, match
 from ..report import Diagnosis, Mistake
 from .transcript import (
@@ -339,6 +339,8 @@ def diagnose(
 
     if diagnosis := first(possible):
         return diagnosis
+    # A pair may behave like the answer by chance where no numbers are compared, as with dropout. So a misconception that
+    # explains all failed tests by itself goes before any pair.
     by_tests = None if is_exact else diagnose_by_tests(transcript, possible, advisory_tests)
     explains_all = by_tests is not None and by_tests.beside is None and not by_tests.is_partial
     if not (is_exact or explains_all) and (pair := pairs.explaining(transcript)) is not None:

@@ -25,7 +25,7 @@ from .arguments import (
     with_instances,
     with_iterators,
 )
-from .bench import PLAIN, Bench, Operation, Target, TryEdits
+from .bench import PLAIN, Bench, Operation, Target
 from .countable import SealedCostCounter
 from .observation import Observation, Unusable, compute_gradients, is_cell, student_code
 from .packing import Tensors, unpack
@@ -413,8 +413,6 @@ OPERATIONS = {kind.tag: kind for kind in _KINDS}
 def unpacked(header: Mapping[str, Any], tensors: Tensors) -> Operation[Any]:
     """Return the operation of a header: the inverse of `Operation.packed`."""
     kind = OPERATIONS[header["operation"]]
-    if kind is TryEdits:
-        return TryEdits(header["variants"], tuple(unpacked(each, tensors) for each in header["operations"]))
     packed = {each.name: header[each.name] for each in fields(kind)}
     values = {name: value if type(value) in PLAIN else unpack(value, tensors) for name, value in packed.items()}
     return kind(**{name: Arguments(*value) if name == "arguments" else value for name, value in values.items()})

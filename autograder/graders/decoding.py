@@ -8,11 +8,12 @@ from typing import Annotated, Any, TypeVar, cast
 import msgspec
 import torch
 
-from ..core.bench import Operation, TryEdits
+from ..core.bench import Operation
 from ..core.comparison import describe
 from ..core.complaints import explain_error
 from ..core.cost import Cost, Maximum
 from ..core.device_probe import Probed
+from ..core.edit_trials import TryEdits
 from ..core.observation import Missing, Observation, Place, Raised, StudentFault, Unusable
 from ..core.operations import Call, MeasureCost, NamedParameters, ProbeDevice, TraceRun
 from ..core.packing import Opaque, Packed, ProtocolError, Tensors, unpack

@@ -13,9 +13,10 @@ from ..catalogue.bug_hunts import hunt_of
 from ..catalogue.diagnosis import Pairs, diagnose
 from ..catalogue.transcript import Behaviour, Misconception, Question, Trace, Transcript
 from ..core import library_calls
-from ..core.bench import Bench, Operation, TryEdits, fingerprint
+from ..core.bench import Bench, Operation
 from ..core.constructed_answers import PackedFunction
-from ..core.library_calls import observe_functions, observe_operators
+from ..core.edit_trials import TryEdits, fingerprint
+from ..core.library_recorders import observe_functions, observe_operators
 from ..core.observation import Observation, StudentFault
 from ..core.operations import Kind, KindOf, NamedParameters
 from ..core.packing import round_trip
@@ -29,7 +30,7 @@ from ..report import NOT_WRITTEN, Diagnosis
 
 T = TypeVar("T")
 RightResults = tuple[tuple[Operation[Any], ...], torch.Tensor]
-"""Operations, and the fingerprints (operation, 3) of the solution's results: see `core.bench`."""
+"""Operations, and the fingerprints (operation, 3) of the solution's results: see `core.edit_trials`."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Examiner:
         return tuple(bench.operations), torch.stack(prints) if prints else torch.zeros(0, 3, dtype=torch.float64)
 
     def prints_of(self, unit: str, misconception: str, operations: tuple[Operation[Any], ...]) -> torch.Tensor:
-        """Return the fingerprints (see `core.bench`) of a misconception's results, (operation, 3)."""
+        """Return the fingerprints (see `core.edit_trials`) of a misconception's results, (operation, 3)."""
         bench = candidate_bench(unit, catalogue.misconceptions(unit)[misconception].recreated())
         prints: torch.Tensor = bench.ask(TryEdits(((),), operations))[0]
         return prints

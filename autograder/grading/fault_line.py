@@ -10,7 +10,7 @@ import torch
 from msgspec.structs import replace
 
 from ..core.arguments import Arguments
-from ..core.bench import OverLimit, cpu_limit
+from ..core.edit_trials import OverLimit, cpu_limit
 from ..core.lost_aspects import LostAspect
 from ..core.observation import CELL_PREFIX, StudentFault
 from ..core.operations import FindLostAspect, TraceRun

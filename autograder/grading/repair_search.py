@@ -18,7 +18,7 @@ from typing import TypeVar
 import torch
 
 from .. import catalogue
-from ..core.bench import Redefine, TryEdits, equal_fingerprints
+from ..core.edit_trials import Redefine, TryEdits, equal_fingerprints
 from ..core.observation import StudentFault
 from ..core.operations import (
     Assemble,

@@ -21,7 +21,8 @@ import torch
 
 from .. import catalogue, course
 from ..core.arguments import map_nested, tensors_in
-from ..core.bench import Operation, TryEdits, equal_fingerprints
+from ..core.bench import Operation
+from ..core.edit_trials import TryEdits, equal_fingerprints
 from ..core.observation import StudentFault
 from ..core.operations import Call, LoadParameters
 from ..course.notebook import CodeCell

@@ -16,7 +16,7 @@ from autograder.catalogue import diagnosis as searching
 from autograder.catalogue.diagnosis import Pairs
 from autograder.catalogue.transcript import Behaviour, Misconception, Trace
 from autograder.core.arguments import Arguments
-from autograder.core.bench import OverLimit, cpu_limit
+from autograder.core.edit_trials import OverLimit, cpu_limit
 from autograder.core.operations import Call
 from autograder.graders.backend import Event
 from autograder.report import Diagnosis, ExerciseReport, Mistake

@@ -32,13 +32,16 @@ def test_a_folder_that_is_filled_again_has_the_same_files(check, tmp_path):
     assert names == {CHECK, NOTEBOOK}
 
 
-def test_without_the_first_file_another_is_written(check, tmp_path):
-    for student in ("alice", "bob"):
-        fill_folder(tmp_path / student, {CHECK: check}, MODE)
-    (tmp_path / "alice" / CHECK).unlink()
+def test_what_somebody_did_to_one_file_reaches_no_later_one(check, tmp_path):
+    fill_folder(tmp_path / "alice", {CHECK: check}, MODE)
+    (tmp_path / "alice" / CHECK).chmod(0o644)
+    (tmp_path / "alice" / CHECK).write_text("print('changed')\n")
+    fill_folder(tmp_path / "bob", {CHECK: check}, MODE)
+    assert (tmp_path / "bob" / CHECK).read_bytes() == b"print('check')\n"
+    assert (tmp_path / "bob" / CHECK).stat().st_mode & 0o777 == MODE
+    (tmp_path / "bob" / CHECK).unlink()
     fill_folder(tmp_path / "cleo", {CHECK: check}, MODE)
     assert (tmp_path / "cleo" / CHECK).read_bytes() == b"print('check')\n"
-    assert (tmp_path / "cleo" / CHECK).stat().st_mode & 0o777 == MODE
 
 
 def test_on_another_file_system_the_file_is_written(check, tmp_path):

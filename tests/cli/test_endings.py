@@ -133,3 +133,22 @@ def test_every_file_has_its_row_though_the_grader_is_killed(kills, tmp_path):
     assert reports[1]["status"] == ("graded" if kills == 1 else "grader_error")
     assert process.returncode == kills - 1
     assert "Traceback" not in said
+
+
+def test_a_signal_that_arrives_in_a_destructor_ends_the_command():
+    code = """
+import os, signal, time
+from autograder.cli import console
+class Dropped:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+with console.command_errors():
+    Dropped()
+    print("goes on", flush=True)
+    time.sleep(60)
+    print("was never interrupted", flush=True)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
+    assert ended.stdout == "goes on\n"
+    assert ended.stderr.startswith("Interrupted.\n")  # and no word about the dropped exception

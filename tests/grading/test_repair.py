@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from autograder import catalogue, course
 from autograder.core.arguments import Arguments
-from autograder.core.bench import Bench, Redefine, TryEdits, equal_fingerprints, fingerprint
+from autograder.core.bench import Bench
+from autograder.core.edit_trials import Redefine, TryEdits, equal_fingerprints, fingerprint
 from autograder.core.operations import Call
 from autograder.course.cells import code_cells, filled_in
 from autograder.course.notebook import parse

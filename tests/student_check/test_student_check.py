@@ -194,7 +194,7 @@ def test_on_the_page_nearly_every_mistake_meets_a_word_and_no_right_answer_is_re
 
 @pytest.mark.parametrize("unit", course.unit_names())
 def test_released_data_is_small(unit):
-    assert (RELEASE / unit / "attention_check.zip").stat().st_size < 520_000
+    assert (RELEASE / unit / "attention_check.zip").stat().st_size < 510_000
     assert (RELEASE / unit / f"{unit}.json.gz").stat().st_size < 300_000
 
 

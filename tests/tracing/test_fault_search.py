@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from autograder.core.arguments import Arguments
-from autograder.core.bench import Bench, cpu_limit
+from autograder.core.bench import Bench
+from autograder.core.edit_trials import cpu_limit
 from autograder.core.observation import CELL_PREFIX
 from autograder.core.operations import TraceRun
 from autograder.core.packing import ProtocolError

@@ -31,7 +31,7 @@ import torch
 
 from ...core.arguments import Arguments
 from ...core.bench import Bench, Operation
-from ...core.library_calls import observe_functions, observe_operators
+from ...core.library_recorders import observe_functions, observe_operators
 from ...core.operations import Build, Call, ProbeDevice
 from ...core.packing import ProtocolError, Tensors
 from ..confine import process, scratch

@@ -13,8 +13,8 @@ import torch
 
 from ...core import library_calls
 from ...core.bench import Bench
+from ...core.edit_trials import unpacked
 from ...core.observation import Missing, Observation, Raised, StudentFault, raised
-from ...core.operations import unpacked
 from ...core.packing import ProtocolError, Tensors, pack
 from ..confine import process
 from ..confine.confinement import Bait, Confinement, attempt_all
