@@ -154,18 +154,18 @@ class CommonFile:
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        self._first: Path | None = None
+        self._first: tuple[Path, tuple[int, ...]] | None = None
 
     def put(self, path: Path, mode: int) -> None:
-        """Replace a file in one step; write it if no link to the first one can be made. Raises OSError."""
-        if self._first is not None:
+        """Replace a file in one step; write the first one again if it was changed or deleted. Raises OSError."""
+        if self._first is not None and _state(self._first[0]) == self._first[1]:
             with suppress(OSError):  # of another file system, or of one without, or without further, links
                 part = _part(path)
-                os.link(self._first, part)
+                os.link(self._first[0], part)
                 part.replace(path)  # does nothing if both are one file already: then `fill_folder` removes the part
                 return
         replace_file(path, self._content, mode)
-        self._first = path
+        self._first = path, _state(path)
 
 
 def fill_folder(folder: Path, files: Mapping[str, bytes | CommonFile], mode: int) -> None:
@@ -195,3 +195,12 @@ def _part(path: Path) -> Path:
     with suppress(FileNotFoundError):
         part.unlink()
     return part
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """Return values that change when a file is written to; an empty tuple if it cannot be read."""
+    try:
+        its = path.stat(follow_symlinks=False)
+    except OSError:
+        return ()
+    return its.st_dev, its.st_ino, its.st_size, its.st_mtime_ns, its.st_mode

@@ -11,11 +11,13 @@ import errno
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import msgspec
@@ -127,10 +129,11 @@ def help_errors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def command_errors() -> Iterator[None]:
-    """Context around a command: print a message for a UserError, or for a signal, which raises KeyboardInterrupt."""
+    """Context around a command: print a message for a UserError or a signal, which raises KeyboardInterrupt once."""
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
+            signal.signal(number, _interrupt)
+    sys.unraisablehook = _send_again
     _begun.append(True)
     try:
         yield
@@ -138,6 +141,26 @@ def command_errors() -> Iterator[None]:
         fail("Interrupted.")
     except UserError as reason:
         fail(reason)
+
+
+_interrupted: list[int] = []
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt for the first signal only: a later one must not interrupt the end of the command."""
+    if not _interrupted:
+        _interrupted.append(number)
+        raise KeyboardInterrupt
+
+
+def _send_again(dropped: "sys.UnraisableHookArgs") -> None:
+    """Send a signal again that arrived in a destructor: Python drops the exception that its handler raised there."""
+    if _interrupted and dropped.exc_type is KeyboardInterrupt:
+        again = threading.Timer(0.05, os.kill, (os.getpid(), _interrupted.pop()))  # when the destructor has ended
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(dropped)
 
 
 def flush() -> None:

@@ -100,10 +100,13 @@ class GradingThreads:
         """
         results: list[tuple[str, GradedSubmission]] = []
         while self._results:
-            result = self._results.popleft()
+            result = self._results[0]
             if isinstance(result, BaseException):
+                if results:  # which are recorded first
+                    break
                 raise result
             results.append(result)
+            self._results.popleft()
         return results
 
     def _prepare(self, number: int) -> None:
@@ -144,12 +147,16 @@ class GradingThreads:
     def _repair(self, number: int, unit: str, graded: GradedSubmission) -> None:
         before = graded.report
         request = GradeNotebook(before.notebook, graded.content, unit, before.submission, graded.submission.note)
-        report = self._pool.repair(request, before, number)
-        if report != before:
-            self._results.append((unit, dataclasses.replace(graded, report=report)))
-            self._on_result()
-        with self._changing:
-            self._is_repairing = False
+        try:
+            report = self._pool.repair(request, before, number)
+            if report != before:
+                self._results.append((unit, dataclasses.replace(graded, report=report)))
+                self._on_result()
+        except Exception:  # a fault of ours costs this search, and not the process
+            traceback.print_exc()
+        finally:
+            with self._changing:
+                self._is_repairing = False
         self._repair_next()
 
     def _answer(self, number: int, notebook: UnrecordedNotebook) -> None:
