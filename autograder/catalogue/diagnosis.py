@@ -339,8 +339,8 @@ def diagnose(
 
     if diagnosis := first(possible):
         return diagnosis
-    # A pair may behave like the answer by chance where no numbers are compared, as with dropout. So a misconception that
-    # explains all failed tests by itself goes before any pair.
+    # A pair may behave like the answer by chance where no numbers are compared, as with dropout. So a misconception
+    # that explains all failed tests by itself goes before any pair.
     by_tests = None if is_exact else diagnose_by_tests(transcript, possible, advisory_tests)
     explains_all = by_tests is not None and by_tests.beside is None and not by_tests.is_partial
     if not (is_exact or explains_all) and (pair := pairs.explaining(transcript)) is not None:
